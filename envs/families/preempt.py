@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from ...simulator.base.decisions import Preempt
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
 from ..window import can_stop, running_candidate, scaled_gpus
 from .family import Family
-
-
-@kernel
-def mark(s, w, m, first):
-    """Modify `w`: jobs can be stopped while others wait."""
-    if not may_act(s, w):
-        return
-    for slot in range(w.running_shown):
-        if can_stop(s, w.running_job[slot]):
-            w.legal[running_candidate(w, slot, first)] = 1
-            w.can_act = 1
 
 
 @kernel
@@ -47,22 +36,43 @@ def may_act(s, w):
     return w.preemption and s.waiting > 0
 
 
-@kernel
-def acts_beyond(s, w):
-    """True if a job that the window does not show could be stopped."""
-    if may_act(s, w) and s.running > w.running_slots > 0:
-        for i in range(s.running):
-            if can_stop(s, s.runner[i]):
-                return True
-    return False
+class Stops(NamedTuple):
+    """The kernels of a family whose jobs can be stopped while `may_act` holds."""
+
+    mark: Callable[..., Any]
+    may_act: Callable[..., Any]
+    acts_beyond: Callable[..., Any]
+
+
+def stopping(may_act: Callable[..., Any]) -> Stops:
+    """The kernels that mark running jobs while `may_act` (s, w) holds."""
+
+    @kernel
+    def mark(s, w, m, first):
+        if not may_act(s, w):
+            return
+        for slot in range(w.running_shown):
+            if can_stop(s, w.running_job[slot]):
+                w.legal[running_candidate(w, slot, first)] = 1
+                w.can_act = 1
+
+    @kernel
+    def acts_beyond(s, w):
+        if may_act(s, w) and s.running > w.running_slots > 0:
+            for i in range(s.running):
+                if can_stop(s, s.runner[i]):
+                    return True
+        return False
+
+    return Stops(mark, may_act, acts_beyond)
 
 
 class Preemption(Family):
     """Stop a running job while others wait."""
 
     name, table, kinds, stands_for = "preempt", "running", ("preempt",), (Preempt,)
-    mark, describe, carry_out = staticmethod(mark), staticmethod(describe), staticmethod(carry_out)
-    may_act, acts_beyond = staticmethod(may_act), staticmethod(acts_beyond)
+    mark, may_act, acts_beyond = map(staticmethod, stopping(may_act))
+    describe, carry_out = staticmethod(describe), staticmethod(carry_out)
 
     def actions_for(self, window: Any, decision: Preempt) -> Iterator[tuple[int, ...]]:
         """The only one."""

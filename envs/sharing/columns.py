@@ -23,10 +23,7 @@ from ..columns import (
     joined,
     table,
 )
-
-INTERFERENCE = "interference ratio, logarithmic"
-MEMORY = "share of a GPU's memory"
-PASSES = "passes n: log2(n) / 16"
+from ..families.share_offers import INTERFERENCE, MEMORY, OFFER, PASSES
 
 CLUSTER = table(
     time=Column("time since the first arrival", TIME),
@@ -89,30 +86,5 @@ KINDS = table(
     beside_first_fit=flag("beside those that fit first"),
     beside_partner=flag("beside one partner"),
     takes_second=flag("the second part of the action means something"),
-)
-OFFER = table(
-    tier=Column("tier of the gang", THIRDS),
-    slowdown=Column("slowdown of the gang with no partner, accumulation included", RATIO),
-    suffered=Column("interference that it suffers there", INTERFERENCE),
-    caused=Column("interference that its partners suffer, the most of them", INTERFERENCE),
-    gain=Column(
-        "what the pair gains by running together, of its JCT apart; the partner with the least, which decides",
-        "share x: (1 + x) / 2",
-    ),
-    shared=Column("GPUs of the gang that are shared, of all of it"),
-    partners=Column("partners", "partners p: p / (p + 1)"),
-    time_left=Column(
-        "run time left: there, beside its partners (start), isolated (hold), until its end (running)", TIME
-    ),
-    work_left=Column("most work left of a partner, alone", TIME),
-    memory_left=Column("memory left on its fullest GPU", MEMORY),
-    passes=Column("passes of an iteration", PASSES),
-    free_after=Column("GPUs that would be free afterwards"),
-    new_together=Column("time to its end if it starts now: with the partner that decides; alone without one", TIME),
-    other_together=Column("time to that partner's end if it starts now", TIME),
-    new_apart=Column(
-        "time to its end if it starts in its whole passes when that partner has ended; alone, where there is none", TIME
-    ),
-    other_apart=Column("time to that partner's end if it is left alone", TIME),
 )
 CANDIDATES = joined(KINDS, OFFER, table(gpus=Column("GPUs")))

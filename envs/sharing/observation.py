@@ -1,49 +1,39 @@
-"""Features of the present, written by one kernel: the columns of columns.py."""
+"""What Sharing-v0 shows of the present: the cluster, and the rows of waiting and of running jobs (columns.py)."""
 
 from ...simulator.base.codes import FREE
 from ...simulator.base.tiers import NETWORK
 from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
-from ...simulator.lifecycle.resizing import wider_passes
 from ...simulator.sharing.berths import excess, memory_of
 from ...simulator.sharing.exclusive_gpus import single_gpus
+from ..families.preempt import Preemption, describe, stopping
+from ..families.share_offers import scaled_interference, scaled_passes
+from ..families.tables import running_rows, waiting_rows
 from ..window import (
+    fill_slots,
     ignorance,
     observe_size,
-    running_candidate,
     scaled_count,
+    scaled_gpus,
     scaled_slack,
     scaled_slowdown,
     scaled_time,
-    waiting_candidate,
 )
-from .columns import CANDIDATES, CLUSTER, OFFER, QUEUE, RUNNING
-from .gangs import PARTNER_KIND
-from .sharing_offers import describe_wider, scaled_interference, scaled_passes
-from .sharing_window import PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, starts_of
-
-QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
-OFFER_COLUMNS = len(OFFER)
-FIRST_OFFER = CANDIDATES.tier  # the columns of OFFER begin there
+from .columns import CLUSTER, QUEUE, RUNNING
 
 
 @kernel
-def observe(s, w, features):
-    """Write all features, float32: cluster, queue, running and candidates, row by row."""
-    features[:] = 0.0
-    queue = len(CLUSTER)
-    running = queue + w.slots * QUEUE_COLUMNS
-    candidates = running + w.running_slots * RUNNING_COLUMNS
-    features[candidates + CANDIDATES.legal] = w.legal[0]
-    features[candidates + CANDIDATES.advance] = w.legal[0]
-    asked = _observe_queue(s, w, features, queue, candidates + CANDIDATE_COLUMNS)
-    candidates += running_candidate(w, 0, 0) * CANDIDATE_COLUMNS
-    _observe_running(s, w, features, running, candidates)
-    _observe_cluster(s, w, features, asked)
+def look(s, w, m):
+    """Modify window `w`: show the jobs of the present."""
+    fill_slots(s, w)
 
 
 @kernel
-def _observe_cluster(s, w, features, asked):
+def observe_cluster(s, w, m, features):
+    """Write the cluster."""
+    asked = 0
+    for slot in range(w.waiting_shown):
+        asked += s.gpus[w.waiting_job[slot]]
     most_free = 0
     for machine in range(s.n_machines):
         most_free = max(most_free, s.machine_free[machine])
@@ -65,22 +55,7 @@ def _observe_cluster(s, w, features, asked):
 
 
 @kernel
-def _observe_queue(s, w, features, row, candidate):
-    """Write the waiting jobs from `row` on, and their candidates; returns the GPUs that they ask."""
-    asked = 0
-    width = w.per_waiting * CANDIDATE_COLUMNS
-    for slot in range(w.waiting_shown):
-        job = w.waiting_job[slot]
-        asked += s.gpus[job]
-        _observe_waiting(s, w, features[row : row + QUEUE_COLUMNS], job)
-        _observe_starts(s, w, features[candidate : candidate + width], slot, job)
-        row += QUEUE_COLUMNS
-        candidate += width
-    return asked
-
-
-@kernel
-def _observe_waiting(s, w, shown, job):
+def _write_waiting(s, w, m, slot, job, shown):
     observe_size(s, shown, job)
     left_s = isolated_left_s(s, job)
     sub_batch = max(1, s.sub_batch[job])
@@ -101,48 +76,11 @@ def _observe_waiting(s, w, shown, job):
     shown[QUEUE.suffered] = scaled_interference(1.0 + suffered / running)
     shown[QUEUE.caused] = scaled_interference(1.0 + caused / running)
     shown[QUEUE.slack] = scaled_slack(s, w, job)
+    return True
 
 
 @kernel
-def _observe_starts(s, w, offered, slot, job):
-    starts = starts_of(w)
-    first = waiting_candidate(w, slot, 0)
-    share = s.gpus[job] / s.n_gpus
-    at = 0
-    for kind in range(starts):
-        if w.legal[first + kind]:
-            offer = w.offer[slot, kind]
-            offered[at + CANDIDATES.legal] = offered[at + CANDIDATES.start] = 1.0
-            offered[at + CANDIDATES.on_free + min(kind, PARTNER_KIND)] = offered[at + CANDIDATES.takes_second] = 1.0
-            for column in range(OFFER_COLUMNS):
-                offered[at + FIRST_OFFER + column] = offer[column]
-            offered[at + CANDIDATES.gpus] = share
-        at += CANDIDATE_COLUMNS
-    if w.legal[first + starts]:
-        offered[at + CANDIDATES.legal] = offered[at + CANDIDATES.hold] = 1.0
-        offered[at + CANDIDATES.time_left] = scaled_time(w, isolated_left_s(s, job))
-        offered[at + CANDIDATES.gpus] = share
-        offered[at + CANDIDATES.free_after] = s.free_gpus / s.n_gpus
-
-
-@kernel
-def _observe_running(s, w, features, row, candidate):
-    width = PER_RUNNING * CANDIDATE_COLUMNS
-    first = running_candidate(w, 0, 0)
-    for slot in range(w.running_shown):
-        shown = features[row : row + RUNNING_COLUMNS]
-        _observe_runner(s, w, shown, w.running_job[slot])
-        for kind in range(PER_RUNNING):
-            if w.legal[first + kind]:
-                at = candidate + kind * CANDIDATE_COLUMNS
-                _observe_change(s, w, shown, features[at : at + CANDIDATE_COLUMNS], w.running_job[slot], kind)
-        row += RUNNING_COLUMNS
-        candidate += width
-        first += PER_RUNNING
-
-
-@kernel
-def _observe_runner(s, w, shown, job):
+def _write_running(s, w, m, slot, job, shown):
     observe_size(s, shown, job)
     left_s = max(0.0, expected_end_s(s, job) - s.now_s)
     shown[RUNNING.ran] = scaled_time(w, s.now_s - s.started_s[job])
@@ -157,6 +95,7 @@ def _observe_runner(s, w, shown, job):
     used = s.gpu_memory_used[s.first_gpu[job] % s.gpu_slot.size]
     shown[RUNNING.memory_left] = max(0.0, 1.0 - used / s.gpu_memory)
     shown[RUNNING.slack] = scaled_slack(s, w, job)
+    return True
 
 
 @kernel
@@ -170,34 +109,23 @@ def _held_alone(s, job):
 
 
 @kernel
-def _observe_change(s, w, shown, offered, job, kind):
-    """Write a candidate of a running job, from its row; for a resize, with the largest passes that fit."""
-    offered[CANDIDATES.legal] = 1.0
-    offered[CANDIDATES.preempt if kind == PREEMPT_KIND else CANDIDATES.resize] = 1.0
-    offered[CANDIDATES.tier] = shown[RUNNING.tier]
-    offered[CANDIDATES.slowdown] = shown[RUNNING.slowdown]
-    offered[CANDIDATES.suffered] = shown[RUNNING.suffered]
-    offered[CANDIDATES.time_left] = shown[RUNNING.time_left]
-    offered[CANDIDATES.gpus] = shown[RUNNING.gpus]
-    freed = _held_alone(s, job) if kind == PREEMPT_KIND else 0
-    offered[CANDIDATES.free_after] = (s.free_gpus + freed) / s.n_gpus
-    if kind == RESIZE_KIND:
-        offered[CANDIDATES.takes_second] = 1.0
-        if not w.elastic:
-            offer = offered[FIRST_OFFER : FIRST_OFFER + OFFER_COLUMNS]
-            describe_wider(s, w, job, wider_passes(s, job), offer)
+def _describe_stop(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
+    describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new)
+    offer[to.suffered] = shown[of.suffered]
+    offer[to.free_after] = scaled_gpus(w, s.free_gpus + _held_alone(s, job))
 
 
 @kernel
-def write_mask(w, mask):
-    """Write the flat mask, int8 (candidates + exponents,): the union over legal candidates for the second part."""
-    count = mask.size - w.n_exponents
-    for i in range(count):
-        mask[i] = w.legal[i]
-    most = w.n_exponents - 1
-    first = min(w.least_exponent, most)
-    last = min(w.most_exponent, most)
-    if w.least_exponent > w.most_exponent:  # nothing can start
-        first = last = 0
-    for exponent in range(w.n_exponents):
-        mask[count + exponent] = first <= exponent <= last
+def _may_stop(s, w):
+    """True if jobs may be stopped: for others, or to be resized."""
+    return w.preemption and (w.elastic or s.waiting > 0)
+
+
+class SharedPreemption(Preemption):
+    """Stop a running job, whose partners keep their GPUs."""
+
+    mark, may_act, acts_beyond = map(staticmethod, stopping(_may_stop))
+    describe = staticmethod(_describe_stop)
+
+
+TABLES = waiting_rows(QUEUE, _write_waiting), running_rows(RUNNING, _write_running)

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from ...simulator.base.arguments import check_range
-from ...simulator.base.decisions import Decision, Hold, Preempt, Resize, Start
+import numpy as np
+
+from ...simulator.base.decisions import Decision, Resize, Start
 from ...simulator.checks.check_gangs import check_gang
 from ...simulator.engine.simulator import Simulator
-from ..agent_interface import AgentInterface, slot_of
+from ..agent_interface import AgentInterface
+from ..families.composing import composed, window_of
+from ..families.hold import UntilOffer
+from ..families.resize import Resizing
+from ..families.share import MOST_STARTS, Sharing, write_exponents
+from ..families.share_gangs import FREE_KIND
 from ..observation_layout import Part
-from ..window import force_gpus, running_candidate, unforce_gpus, waiting_candidate
+from ..window import force_gpus, unforce, unforce_gpus
 from .columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
-from .gangs import FREE_KIND
-from .sharing_transition import KERNELS
-from .sharing_window import MAX_EXPONENTS, MAX_PARTNERS, PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, starts_of, window_dtype
+from .observation import TABLES, SharedPreemption, look, observe_cluster
 
 PARTNERS, EXPONENTS = 2, 16
+FAMILIES = (Sharing, UntilOffer, SharedPreemption, Resizing)
+KERNELS = composed(
+    FAMILIES,
+    TABLES,
+    CANDIDATES,
+    look=look,
+    cluster=observe_cluster,
+    cluster_columns=len(CLUSTER),
+    parts=write_exponents,
+    forget=unforce,
+)
+
+
+@cache
+def window_dtype() -> np.dtype:
+    """One window, with room for the largest number of slots."""
+    return window_of(FAMILIES, (), kinds=MOST_STARTS + 3)
 
 
 class SharingInterface(AgentInterface):
@@ -31,12 +52,8 @@ class SharingInterface(AgentInterface):
     def __init__(
         self, *, partners: int = PARTNERS, exponents: int = EXPONENTS, elastic: bool = False, **window: Any
     ) -> None:
-        check_range("partners", partners, 0, MAX_PARTNERS)
-        check_range("exponents", exponents, 1, MAX_EXPONENTS)
-        super().__init__(
-            kinds=(4 + partners, PER_RUNNING), others=(Part(exponents, CANDIDATES.takes_second),), **window
-        )
-        self.window.partners, self.window.n_exponents, self.window.elastic = partners, exponents, elastic
+        families = Sharing(partners, exponents), UntilOffer(), SharedPreemption(), Resizing(elastic)
+        super().__init__(families=families, others=(Part(exponents, CANDIDATES.takes_second),), **window)
 
     def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
@@ -51,40 +68,4 @@ class SharingInterface(AgentInterface):
             check_gang(self.simulator, decision)
             force_gpus(self.raw, decision.job, FREE_KIND, decision.gpus)
         elif isinstance(decision, Resize):
-            force_gpus(self.raw, decision.job, RESIZE_KIND, decision.gpus)
-
-    def actions_for(self, decision: Any) -> Iterator[tuple[int, ...]]:
-        """The actions (candidate, sub-batch exponent) that may play `decision`."""
-        w = self.window
-        if isinstance(decision, Start):
-            first, exponent = waiting_candidate(w, slot_of(w.waiting_job, decision), 0), self._exponent(decision)
-            others, gpu_load = range(FREE_KIND + 1, starts_of(w)), self.simulator.raw.record["gpu_load"]
-            shares = any(gpu_load[gpu] > 0 for gpu in decision.gpus)
-            for kind in (*others, FREE_KIND) if shares else (FREE_KIND, *others):
-                yield first + kind, exponent
-        elif isinstance(decision, Hold):
-            yield waiting_candidate(w, slot_of(w.waiting_job, decision), starts_of(w)), 0
-        elif isinstance(decision, Preempt):
-            yield running_candidate(w, slot_of(w.running_job, decision), PREEMPT_KIND), 0
-        elif isinstance(decision, Resize):
-            candidate = running_candidate(w, slot_of(w.running_job, decision), RESIZE_KIND)
-            for exponent in range(int(w.n_exponents)) if w.elastic else (self._exponent(decision),):
-                yield candidate, exponent
-
-    def hint(self, decision: Any, likely: list[Any] | None) -> str:
-        """What to do where no action plays `decision`."""
-        if isinstance(decision, Hold) and (decision.until_s, decision.tier) != (None, None):
-            return "; a hold here lasts until the next offer, for no tier"
-        if not likely or not isinstance(decision, Start | Resize):
-            return ""
-        if decision.gpus != likely[0].gpus:
-            return "; give it the policy's placer, or more partners" if isinstance(decision, Start) else ""
-        return "; a sub-batch is the batch, halved until it fits or more often; or give it more exponents"
-
-    def _exponent(self, decision: Start | Resize) -> int:
-        """How often the batch is halved, at most as often as an action can say."""
-        sub_batch = decision.sub_batch or check_gang(self.simulator, decision)[1]
-        batch, exponent = int(self.simulator.raw.record["batch"][decision.job]), 0
-        while batch >> exponent > sub_batch and exponent < self.parts[1] - 1:
-            exponent += 1
-        return exponent
+            force_gpus(self.raw, decision.job, 0, decision.gpus)
