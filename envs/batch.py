@@ -175,9 +175,10 @@ class Stepper:
         """As `step`, for actions whose parts all lie there."""
         r, n_stopped = self.rows, 0
         while True:
-            call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
-            run = r.records, r.windows, r.solvers, r.references
-            n_stopped += call(*run, chosen, r.actions, r.outcomes, r.features, r.masks)
+            code = self._codes.get(self.kernel) or partial(self.call, self.kernel)
+            n_stopped += code(
+                r.records, r.windows, r.solvers, r.references, chosen, r.actions, r.outcomes, r.features, r.masks
+            )
             if not self.answers:
                 return n_stopped
             chosen = chosen[self._stops[chosen] == codes.ASK]

@@ -9,6 +9,7 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from math import floor
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
@@ -30,7 +31,7 @@ from .common_options import COMMON_OPTIONS, NAMESPACE, CommonOptions, arguments
 from .configured import config_of, expect_option
 from .forms import Form
 from .observation_layout import Tables
-from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED, counts_of
+from .outcome import BEGINS, COUNTS, REWARD, TERMINATED, TRUNCATED, counts_of
 from .reference import Reference
 from .registration import ENVIRONMENTS
 from .reward import JCT, REWARDS, Reward, own_reward, paid, reward_scale
@@ -44,6 +45,13 @@ DECISIONS_A_JOB = 50  # far more than a useful policy needs; ends the episodes o
 NEVER = 2**62  # as a limit of decisions
 SETTINGS = ("max_decisions", "observation_space", "action_space")  # of a made environment; spaces draw numbers
 CALLED = ("sources", "_own_reward")  # callables that copies share
+
+# The info of a step, in order; filled in for a legal action.
+PLAYED: dict[str, Any] = {
+    **{"elapsed_s": 0.0, "action_mask": None},
+    **dict.fromkeys(("invalid_action", "forced_action", "adjusted_action"), False),
+    **dict.fromkeys(("active_jobs", *COUNTS), 0),
+}
 
 # Fields of the window that `_begin_run` writes.
 OF_REFERENCE = ("ref_on", "ref_jobs", "ref_end_s", "ref_arrived", "ref_arrived_s", "ref_done", "ref_done_s")
@@ -403,19 +411,19 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         n_stopped = self.stepper.step(self._chosen)
         outcome = self._outcome.tolist()
         reward, elapsed_s, invalid, adjusted, terminated, truncated, forced, waiting, running, finished, used = outcome
-        waiting, running = int(waiting), int(running)  # each by itself: `map` over the rest takes twice as long
-        info = {
-            "elapsed_s": elapsed_s,
-            "action_mask": self._told_mask.copy(),
-            "invalid_action": invalid > 0.0,
-            "forced_action": forced > 0.0,
-            "adjusted_action": adjusted > 0.0,
-            "active_jobs": waiting + running,
-            "waiting_jobs": waiting,
-            "running_jobs": running,
-            "finished_jobs": int(finished),
-            "used_gpus": int(used),
-        }
+        info = PLAYED.copy()
+        info["elapsed_s"] = elapsed_s
+        info["action_mask"] = self._told_mask.copy()
+        if invalid:
+            info["invalid_action"] = True
+            info["forced_action"] = forced > 0.0
+        if adjusted:
+            info["adjusted_action"] = True
+        info["waiting_jobs"] = waiting = floor(waiting)  # a whole number, for which `int` takes three times as long
+        info["running_jobs"] = running = floor(running)
+        info["active_jobs"] = waiting + running
+        info["finished_jobs"] = floor(finished)
+        info["used_gpus"] = floor(used)
         metrics = self.end_of_step() if n_stopped else None
         if metrics is not None:
             info |= {"max_decisions": self.decisions_at_most, "metrics": metrics, **metrics}
