@@ -11,6 +11,7 @@ from ..window import (
     ignorance,
     observe_size,
     running_candidate,
+    scale_times,
     scaled_count,
     scaled_slack,
     scaled_slowdown,
@@ -20,7 +21,7 @@ from ..window import (
 from .columns import CANDIDATES, CLUSTER, OFFER, QUEUE, RUNNING
 from .gangs import PARTNER_KIND
 from .sharing_offers import describe_wider, scaled_interference, scaled_passes
-from .sharing_window import PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, starts_of
+from .sharing_window import PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, TIMES_RUNNING, TIMES_WAITING, starts_of
 
 QUEUE_COLUMNS, RUNNING_COLUMNS, CANDIDATE_COLUMNS = len(QUEUE), len(RUNNING), len(CANDIDATES)
 OFFER_COLUMNS = len(OFFER)
@@ -36,10 +37,36 @@ def observe(s, w, features):
     candidates = running + w.running_slots * RUNNING_COLUMNS
     features[candidates + CANDIDATES.legal] = w.legal[0]
     features[candidates + CANDIDATES.advance] = w.legal[0]
+    _scale_times(s, w)
     asked = _observe_queue(s, w, features, queue, candidates + CANDIDATE_COLUMNS)
     candidates += running_candidate(w, 0, 0) * CANDIDATE_COLUMNS
     _observe_running(s, w, features, running, candidates)
     _observe_cluster(s, w, features, asked)
+
+
+@kernel
+def _scale_times(s, w):
+    """Modify `w.times`: what rows show of times, waiting jobs before running ones, in the order of their columns."""
+    times = w.times
+    at = 0
+    for slot in range(w.waiting_shown):
+        job = w.waiting_job[slot]
+        left_s = isolated_left_s(s, job)
+        times[at] = s.now_s - s.waiting_since_s[job]
+        times[at + 1] = s.now_s - s.arrival_s[job]
+        times[at + 2] = left_s
+        times[at + 3] = left_s * s.gpus[job]
+        times[at + 4] = s.attained_s[job] * s.gpus[job]
+        at += TIMES_WAITING
+    for slot in range(w.running_shown):
+        job = w.running_job[slot]
+        left_s = max(0.0, expected_end_s(s, job) - s.now_s)
+        times[at] = s.now_s - s.started_s[job]
+        times[at + 1] = s.now_s - s.arrival_s[job]
+        times[at + 2] = left_s
+        times[at + 3] = left_s / s.iteration_s[job] * s.solo_s[job]
+        at += TIMES_RUNNING
+    scale_times(w, at)
 
 
 @kernel
@@ -72,23 +99,20 @@ def _observe_queue(s, w, features, row, candidate):
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         asked += s.gpus[job]
-        _observe_waiting(s, w, features[row : row + QUEUE_COLUMNS], job)
-        _observe_starts(s, w, features[candidate : candidate + width], slot, job)
+        shown = features[row : row + QUEUE_COLUMNS]
+        _observe_waiting(s, w, shown, slot, job)
+        _observe_starts(s, w, shown, features[candidate : candidate + width], slot, job)
         row += QUEUE_COLUMNS
         candidate += width
     return asked
 
 
 @kernel
-def _observe_waiting(s, w, shown, job):
+def _observe_waiting(s, w, shown, slot, job):
     observe_size(s, shown, job)
-    left_s = isolated_left_s(s, job)
     sub_batch = max(1, s.sub_batch[job])
-    shown[QUEUE.waited] = scaled_time(w, s.now_s - s.waiting_since_s[job])
-    shown[QUEUE.age] = scaled_time(w, s.now_s - s.arrival_s[job])
-    shown[QUEUE.time_left] = scaled_time(w, left_s)
-    shown[QUEUE.service_left] = scaled_time(w, left_s * s.gpus[job])
-    shown[QUEUE.attained] = scaled_time(w, s.attained_s[job] * s.gpus[job])
+    for i in range(TIMES_WAITING):
+        shown[QUEUE.waited + i] = w.times[slot * TIMES_WAITING + i]
     shown[QUEUE.has_run] = s.starts[job] > 0
     shown[QUEUE.samples] = scaled_passes(s.batch[job])
     shown[QUEUE.passes] = scaled_passes(-(-s.batch[job] // sub_batch))
@@ -104,7 +128,7 @@ def _observe_waiting(s, w, shown, job):
 
 
 @kernel
-def _observe_starts(s, w, offered, slot, job):
+def _observe_starts(s, w, shown, offered, slot, job):
     starts = starts_of(w)
     first = waiting_candidate(w, slot, 0)
     share = s.gpus[job] / s.n_gpus
@@ -120,7 +144,7 @@ def _observe_starts(s, w, offered, slot, job):
         at += CANDIDATE_COLUMNS
     if w.legal[first + starts]:
         offered[at + CANDIDATES.legal] = offered[at + CANDIDATES.hold] = 1.0
-        offered[at + CANDIDATES.time_left] = scaled_time(w, isolated_left_s(s, job))
+        offered[at + CANDIDATES.time_left] = shown[QUEUE.time_left]
         offered[at + CANDIDATES.gpus] = share
         offered[at + CANDIDATES.free_after] = s.free_gpus / s.n_gpus
 
@@ -131,7 +155,7 @@ def _observe_running(s, w, features, row, candidate):
     first = running_candidate(w, 0, 0)
     for slot in range(w.running_shown):
         shown = features[row : row + RUNNING_COLUMNS]
-        _observe_runner(s, w, shown, w.running_job[slot])
+        _observe_runner(s, w, shown, slot, w.running_job[slot])
         for kind in range(PER_RUNNING):
             if w.legal[first + kind]:
                 at = candidate + kind * CANDIDATE_COLUMNS
@@ -142,13 +166,11 @@ def _observe_running(s, w, features, row, candidate):
 
 
 @kernel
-def _observe_runner(s, w, shown, job):
+def _observe_runner(s, w, shown, slot, job):
     observe_size(s, shown, job)
-    left_s = max(0.0, expected_end_s(s, job) - s.now_s)
-    shown[RUNNING.ran] = scaled_time(w, s.now_s - s.started_s[job])
-    shown[RUNNING.age] = scaled_time(w, s.now_s - s.arrival_s[job])
-    shown[RUNNING.time_left] = scaled_time(w, left_s)
-    shown[RUNNING.work_left] = scaled_time(w, left_s / s.iteration_s[job] * s.solo_s[job])
+    first = w.waiting_shown * TIMES_WAITING + slot * TIMES_RUNNING
+    for i in range(TIMES_RUNNING):
+        shown[RUNNING.ran + i] = w.times[first + i]
     shown[RUNNING.slowdown] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
     shown[RUNNING.suffered] = scaled_interference(s.iteration_s[job] / s.solo_s[job])
     shown[RUNNING.tier] = s.tier[job] / NETWORK

@@ -42,6 +42,7 @@ MOST_STARTS = 3 + MAX_PARTNERS
 PREEMPT_KIND, RESIZE_KIND = 0, 1
 PER_RUNNING = 2  # candidates of a running slot
 MAX_EXPONENTS = 32
+TIMES_WAITING, TIMES_RUNNING = 5, 4  # features of a waiting and of a running job that are times
 
 
 @cache
@@ -56,7 +57,8 @@ def window_dtype() -> np.dtype:
             ("legal", "i1", (candidates,)),
             ("offer", "f4", (MAX_SLOTS, MOST_STARTS, len(OFFER))),  # of the legal starts: their features
             *forced_fields(),
-            ("ranked_s", "f8", (MAX_PARTNERS,)),  # scratch of gangs.py
+            ("times", "f8", ((TIMES_WAITING + TIMES_RUNNING) * MAX_SLOTS,)),  # scratch of observation.py,
+            ("ranked_s", "f8", (MAX_PARTNERS,)),  # and of gangs.py
             ("ranked_place", "i8", (MAX_PARTNERS,)),
         ],
         align=True,

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.envs.cluster_env import DECISIONS_A_JOB
+from clustergym.envs.episode_env import DECISIONS_A_JOB
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.simulator.base.errors import InputError
 from clustergym.tests.support.small_envs import SMALL
