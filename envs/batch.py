@@ -19,7 +19,7 @@ from ..simulator.engine.protocols import Room
 from ..simulator.engine.simulator import Simulator
 from ..simulator.record.solver_records import SolverFields, SolverRecord
 from .outcome import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
-from .saved_state import SavedState, complete, parts_of
+from .saved_state import SavedState
 from .window import no_solvers
 
 
@@ -175,9 +175,10 @@ class Stepper:
         """As `step`, for actions whose parts all lie there."""
         r, n_stopped = self.rows, 0
         while True:
-            call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
-            run = r.records, r.windows, r.solvers, r.references
-            n_stopped += call(*run, chosen, r.actions, r.outcomes, r.features, r.masks)
+            code = self._codes.get(self.kernel) or partial(self.call, self.kernel)
+            n_stopped += code(
+                r.records, r.windows, r.solvers, r.references, chosen, r.actions, r.outcomes, r.features, r.masks
+            )
             if not self.answers:
                 return n_stopped
             chosen = chosen[self._stops[chosen] == codes.ASK]
@@ -274,7 +275,7 @@ class Batch:
         return copied
 
     def __reduce__(self) -> Any:
-        return _again, (self.given, [parts_of(env) for env in self.envs])
+        return _again, (self.given, [env.parts() for env in self.envs])
 
     @classmethod
     def made(
@@ -372,7 +373,7 @@ class Batch:
 def _again(given: Any, parts: Sequence[tuple[Mapping[str, Any], SavedState | None]]) -> Batch:
     batch = Batch.made(*given)
     for env, (extras, saved) in zip(batch.envs, parts, strict=True):
-        complete(env, extras, saved)
+        env.complete(extras, saved)
     return batch
 
 

@@ -5,56 +5,44 @@ A subclass gives its candidates (an `AgentInterface`, a step kernel) and its sim
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
-import math
-from collections.abc import Callable, Mapping
+from math import floor
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
 from ..simulator.base import codes
-from ..simulator.base.arguments import check_range, checked_seed
-from ..simulator.base.errors import InputError, InvalidDecision, Stalled
+from ..simulator.base.errors import InvalidDecision, Stalled
 from ..simulator.base.names import choose
-from ..simulator.configuration.cluster_config import SimulatedCluster, describe_value
+from ..simulator.configuration.cluster_config import describe_value
 from ..simulator.engine.base_simulator import Decider
-from ..simulator.engine.protocols import Remembers
 from ..simulator.engine.view import ClusterView
-from ..simulator.rules.rule import PLACERS, Rule, rule_from
-from ..simulator.workloads import Workload, workload_source
+from ..simulator.rules.rule import PLACERS, Rule
 from .agent_interface import AgentInterface
 from .batch import Rows, Stepper
 from .common_options import COMMON_OPTIONS, NAMESPACE, CommonOptions, arguments
 from .configured import config_of, expect_option
 from .forms import Form
+from .kept_env import KeptEnv
 from .observation_layout import Tables
-from .outcome import BEGINS, REWARD, TERMINATED, TRUNCATED, counts_of
-from .reference import Reference
+from .outcome import COUNTS, TERMINATED, TRUNCATED, counts_of
 from .registration import ENVIRONMENTS
-from .reward import JCT, REWARDS, Reward, own_reward, paid, reward_scale
-from .saved_state import SavedState, complete, copied_extras, go_back, made_again, parts_of, saved_state_of
-from .snapshot import Snapshot
 
 if TYPE_CHECKING:
     from .rendering.scenes.seen import Seen
 
-DECISIONS_A_JOB = 50  # far more than a useful policy needs; ends the episodes of others
-NEVER = 2**62  # as a limit of decisions
 SETTINGS = ("max_decisions", "observation_space", "action_space")  # of a made environment; spaces draw numbers
-CALLED = ("sources", "_own_reward")  # callables that copies share
 
-# Fields of the window that `_begin_run` writes.
-OF_REFERENCE = ("ref_on", "ref_jobs", "ref_end_s", "ref_arrived", "ref_arrived_s", "ref_done", "ref_done_s")
-OF_EPISODE = ("begins", "decisions", "max_decisions", "reward_scale", *OF_REFERENCE)
+# The info of the step of a legal action, in order; counts and times are filled in.
+FLAGS = dict.fromkeys(("invalid_action", "forced_action", "adjusted_action"), False)
+PLAYED: dict[str, Any] = {"elapsed_s": 0.0, "action_mask": None, **FLAGS, **dict.fromkeys(("active_jobs", *COUNTS), 0)}
 
 
-class ClusterEnv(gym.Env[Any, np.ndarray]):
+class ClusterEnv(KeptEnv):
     """The base of environments; a subclass adds its own decisions.
 
-    `copy.deepcopy` and `pickle` give another environment that continues as this one would (saved_state.py). All
-    environments have in common:
+    All environments have in common:
 
     Observation  Dict of float32 Boxes in [0, 1], tables row by row; columns in the columns.py of each.
                  `observation="flat"`: all tables in one Box, in their order.
@@ -102,21 +90,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         InputError: a value that does not fit, in one sentence.
 
     Attributes:
-        given: the arguments of the constructor.
         part: its name in messages about compiling.
         others: names of the parts of an action after the candidate, for messages.
-        rewards: the names of its rewards, with their code in the kernel.
-        interface, simulator, rule: the window, the simulator, and the rule that holds for every policy.
         player: name in pictures: the policy that was last asked for an action, or your own text.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
-    part: ClassVar[str]
-    others: ClassVar[tuple[str, ...]] = ()
-    rewards: ClassVar[Mapping[str, int]] = REWARDS
     player: str = ""
-    given: tuple[tuple[Any, ...], dict[str, Any]]
-    _own: frozenset[str]
+    others: ClassVar[tuple[str, ...]] = ()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Keep the arguments, from which copies are made."""
@@ -176,12 +157,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         lines = [f"{key} = {one if isinstance(one, str) else describe_value(one)}" for key, one in values.items()]
         return "\n  ".join([f"<{NAMESPACE}{self.part}", *lines]) + ">"
 
-    @property
-    def config(self) -> SimulatedCluster:
-        """The simulated cluster, with topology and network loaded."""
-        config: SimulatedCluster = self.simulator.config
-        return config
-
     def _set_spaces(self) -> None:
         form = self.form
         self.observation_space, self.action_space = form.spaces()
@@ -190,36 +165,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
 
     def _stepper(self, rows: Rows) -> Stepper:
         return Stepper(rows, self.part, type(self.interface).kernels.step_rows)
-
-    def _set_reward(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
-        self._own_reward = own_reward(reward)
-        if self._own_reward is None and not isinstance(reward, str):
-            known = f"one of {', '.join(self.rewards)}, or a function of two snapshots or its word"
-            raise InputError(f"reward = {reward!r}: expected {known}")
-        if self._own_reward is None:
-            choose(reward, self.rewards, "value of reward")  # type: ignore[arg-type]
-        if reference is not None and reward != "jct":
-            raise InputError(f"reference with reward = {reward!r}: expected reward = 'jct'")
-        if max_decisions is not None and max_decisions != math.inf:
-            check_range("max_decisions", max_decisions, 1, NEVER)  # type: ignore[arg-type]
-        self.max_decisions = max_decisions
-        env_id = f"{NAMESPACE}{self.part}"
-        self._reference = None if reference is None else Reference(reference, self.simulator, env_id)
-        self.interface.window.reward_kind = JCT if self._own_reward else self.rewards[reward]  # type: ignore[index]
-
-    @property
-    def decisions_at_most(self) -> float:
-        """Number of steps after which the present episode is truncated; infinity: never."""
-        self._expect_reset()
-        found = int(self.interface.raw["max_decisions"])
-        return math.inf if found == NEVER else float(found)
-
-    def _sources_of(self, workload: Any) -> list[Callable[[int], Workload]]:
-        given = workload if isinstance(workload, tuple | list) else (workload,)
-        if not given:
-            raise InputError("workload = []: expected at least one workload")
-        room = self.config.gang_room(self.simulator.topology)
-        return [workload_source(one, cluster_gpus=room) for one in given]
 
     def join(self, stepper: Stepper, row: int) -> None:
         """Move into a row of shared arrays; before the first reset."""
@@ -235,24 +180,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         stepper.enter(self.simulator)
         if self._own_reward:
             stepper.reward_writers[row] = self._write_own_reward
-
-    def _write_own_reward(self) -> None:
-        assert self._own_reward is not None
-        after = self.in_numbers()
-        if self.interface.raw["owes"]:  # it began an episode
-            self._outcome[REWARD], self._before = 0.0, Snapshot.before_all(self.simulator.raw.record)
-        else:
-            self._outcome[REWARD], self._before = paid(self._own_reward, self._before, after), after
-
-    def in_numbers(self) -> Snapshot:
-        """The cluster in numbers after the last step, as a reward function gets it."""
-        self._expect_reset()
-        return Snapshot.of(self.simulator.raw.record, self.interface.raw, self._outcome.tolist())
-
-    def metrics(self) -> dict[str, float]:
-        """Totals of the episode so far, as `info["metrics"]` has them at its end (simulator/engine/metrics.py)."""
-        self._expect_reset()
-        return self.simulator.metrics()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode: draw the workload, run to the first decision.
@@ -274,127 +201,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         limit = self.decisions_at_most
         return {"elapsed_s": 0.0, "action_mask": self._told_mask.copy(), "max_decisions": limit, **counts}
 
-    def draw(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        """Write a new episode, which the first step begins, whatever the action; for `reset` and batches."""
-        super().reset(seed=None if seed is None else checked_seed(seed))
-        if options and (unknown := set(options) - {"workload"}):
-            raise InputError(f"reset options: unknown key {min(unknown)!r}; expected workload")
-        drawn = int(self.np_random.integers(2**31))
-        sources = self._sources_of(options["workload"]) if options and "workload" in options else self.sources
-        which = int(self.np_random.integers(len(sources))) if len(sources) > 1 else 0
-        self._drawn = {"seed": drawn, "workload": which, "given": sources is not self.sources}
-        self._begin_run(sources[which](drawn), drawn)
-
-    def draw_as(self, other: ClusterEnv, seed: int | None) -> None:
-        """As `draw`, with the result of `other`, an environment of the same kind that has just drawn."""
-        super().reset(seed=None if seed is None else checked_seed(seed))
-        self.np_random.bit_generator.state = other.np_random.bit_generator.state
-        self._drawn = dict(other._drawn)
-        self.simulator.use(self.rule)
-        self.simulator.reset_as(other.simulator)
-        self.interface.attach(self.simulator)
-        for name in OF_EPISODE:
-            self.interface.raw[name] = other.interface.raw[name]
-        if self._reference is not None:
-            self.stepper.rows.references[self.row] = self.stepper.rows.references[other.row]
-
-    def _begin_run(self, workload: Workload, seed: int) -> None:
-        self.simulator.use(self.rule)
-        self.simulator.reset(workload, seed=seed, begin=False)
-        self.interface.attach(self.simulator)
-        w = self.interface.raw
-        w["begins"], w["decisions"] = BEGINS, 0
-        w["max_decisions"] = min(NEVER, self.max_decisions or DECISIONS_A_JOB * len(workload))
-        w["reward_scale"] = reward_scale(self.simulator.raw.record, w, workload.name)
-        if self._reference is not None:
-            # In the reference's own terms rewards mean the same whatever the load.
-            finish_s, w["ref_end_s"], w["reward_scale"] = self._reference.finishes_s(self.simulator)
-            w["ref_on"], w["ref_jobs"] = 1, len(finish_s)
-            w["ref_arrived"], w["ref_done"], w["ref_arrived_s"], w["ref_done_s"] = 0, 0, 0.0, 0.0
-            self.stepper.rows.fit_references()
-            self.stepper.rows.references[self.row, : len(finish_s)] = finish_s
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state that the row's arrays do not hold, as JSON data."""
-        self._expect_reset()
-        if self._drawn["given"]:
-            raise InputError(f"state: row {self.row} plays a workload that was given to reset; give it to make instead")
-        rule, random = self.simulator.rule, self.np_random.bit_generator.state
-        kept = None if rule == self.rule else dataclasses.asdict(rule)
-        return {**self._drawn, "rule": kept, "code": int(self._window.code), "random": random}
-
-    def resume(self, played: Mapping[str, Any]) -> None:
-        """Continue the episode that `played` describes, whose arrays lie in the row already."""
-        self._drawn = {key: played[key] for key in ("seed", "workload", "given")}
-        self.np_random.bit_generator.state = played["random"]
-        workload = self.sources[played["workload"]](played["seed"])
-        rule, kept = self.rule, played["rule"]
-        if kept is not None:
-            rule = rule_from(kept) if type(rule) is Rule else type(rule)(**kept)
-        self.simulator.resume(workload, rule, played["code"])
-        self.interface.resume(self.simulator)
-        if self._own_reward:
-            owes = self.interface.raw["owes"]
-            self._before = Snapshot.before_all(self.simulator.raw.record) if owes else self.in_numbers()
-
-    def snapshot(self) -> SavedState:
-        """The present of the episode, for `restore`; it costs little more than a copy of the record."""
-        self._expect_reset()
-        return saved_state_of(self)
-
-    def restore(self, saved: SavedState) -> None:
-        """Continue at a snapshot of this environment, or of one with the same arguments, with its random numbers.
-
-        Observation and mask are then those of the snapshot: `observe()`, `action_masks()`. Wrappers do not notice. The
-        workload and the environment's own policies are shared with other copies. InputError: a snapshot of another
-        kind.
-        """
-        go_back(self, saved)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Another environment that continues as this one would, without its window of `human` rendering."""
-        arguments, named = self.given
-        copied = memo[id(self)] = type(self)(*arguments, **named)
-        self.pass_on(copied, memo)
-        return copied
-
-    def pass_on(self, copied: Any, memo: dict[int, Any]) -> None:
-        """Modify an environment that was just made from the same arguments: it continues as this one would."""
-        extras, saved = parts_of(self)
-        complete(copied, copied_extras(extras, memo) | {name: getattr(self, name) for name in CALLED}, saved)
-
-    def __reduce__(self) -> Any:
-        extras, saved = parts_of(self)
-        return made_again, (type(self), self.given, extras, saved)
-
-    def extras(self) -> dict[str, Any]:
-        """Attributes set on the environment since it was made, for copies."""
-        return {name: value for name, value in vars(self).items() if name not in self._own}
-
-    def python_state(self) -> dict[str, Any]:
-        """The part of the state that the arrays of the row do not hold."""
-        random = {"random": self.np_random.bit_generator.state, "random_seed": self._np_random_seed}
-        stepping = {"before": getattr(self, "_before", None), "whole_actions": self.stepper.whole_actions.get(self.row)}
-        memories = [asked.memory(self.simulator) for asked in self._asked()]
-        return {"drawn": self._drawn, "run": self.simulator.python_state(), **random, **stepping, "memories": memories}
-
-    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
-        """Continue in a row whose arrays were just replaced, with what `python_state` returned."""
-        self._drawn, self._before = python_state["drawn"], python_state["before"]
-        self.simulator.take_python_state(python_state["run"])
-        self.interface.resume(self.simulator)
-        self.np_random.bit_generator.state = python_state["random"]
-        self._np_random_seed = python_state["random_seed"]
-        self.stepper.whole_actions.pop(self.row, None)
-        if python_state["whole_actions"] is not None:
-            self.stepper.whole_actions[self.row] = python_state["whole_actions"]
-        for asked, memory in zip(self._asked(), python_state["memories"], strict=True):
-            asked.recall(self.simulator, memory)
-
-    def _asked(self) -> list[Remembers]:
-        found = (self.simulator.rate_provider, *self.interface.asked)
-        return [asked for asked in found if hasattr(asked, "memory") and hasattr(asked, "recall")]
-
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play one action; see the class docstring. InputError: its candidate is out of range."""
         if not self.simulator.runs:
@@ -403,19 +209,19 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         n_stopped = self.stepper.step(self._chosen)
         outcome = self._outcome.tolist()
         reward, elapsed_s, invalid, adjusted, terminated, truncated, forced, waiting, running, finished, used = outcome
-        waiting, running = int(waiting), int(running)  # each by itself: `map` over the rest takes twice as long
-        info = {
-            "elapsed_s": elapsed_s,
-            "action_mask": self._told_mask.copy(),
-            "invalid_action": invalid > 0.0,
-            "forced_action": forced > 0.0,
-            "adjusted_action": adjusted > 0.0,
-            "active_jobs": waiting + running,
-            "waiting_jobs": waiting,
-            "running_jobs": running,
-            "finished_jobs": int(finished),
-            "used_gpus": int(used),
-        }
+        info = PLAYED.copy()
+        info["elapsed_s"] = elapsed_s
+        info["action_mask"] = self._told_mask.copy()
+        if invalid:
+            info["invalid_action"] = True
+            info["forced_action"] = forced > 0.0
+        if adjusted:
+            info["adjusted_action"] = True
+        info["waiting_jobs"] = waiting = floor(waiting)  # a whole number, for which `int` takes three times as long
+        info["running_jobs"] = running = floor(running)
+        info["active_jobs"] = waiting + running
+        info["finished_jobs"] = floor(finished)
+        info["used_gpus"] = floor(used)
         metrics = self.end_of_step() if n_stopped else None
         if metrics is not None:
             info |= {"max_decisions": self.decisions_at_most, "metrics": metrics, **metrics}
@@ -500,9 +306,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         """The observation of the last step, or of the last `act_of`."""
         self._expect_reset()
         return self.form.copied(self._features, self._mask)
-
-    def _expect_reset(self) -> None:
-        self.stepper.expect_begun((self.row,))
 
     def render(self) -> Any:
         """A picture of the cluster by `render_mode`: text, an RGB array (H, W, 3) uint8, or a window (returns None)."""

@@ -53,7 +53,7 @@ class Form:
     is_flat: bool  # whether the tables are in one Box
     is_single: bool  # whether an action is one number, the candidate
     keys: tuple[str, str] | None  # of observation and mask; None: the mask is not in the observation
-    outer_parts: range  # the parts of an outer action
+    outer_parts: int  # how many parts an outer action has, the first ones
     names: tuple[str, ...] = ()  # of the parts after the candidate, for messages
 
     @classmethod
@@ -70,7 +70,7 @@ class Form:
         choose(action, ACTIONS, "value of action")
         is_single = action == "discrete" or len(shape.parts) == 1
         parts, places = tuple(shape.parts), places_of(shape.sizes)
-        outer_parts = range(1 if is_single else len(parts))
+        outer_parts = 1 if is_single else len(parts)
         return cls(parts, places, observation == "flat", is_single, keys_of(mask), outer_parts, names)
 
     @property
@@ -114,9 +114,12 @@ class Form:
 
     def copied(self, features: np.ndarray, mask: np.ndarray) -> Any:
         """As `observed`, of one row: of copies."""
-        seen: Any = features.copy()
-        if not self.is_flat:  # to copy them one by one takes longer
-            seen = {key: seen[place] for key, place in self.places.items()}
+        copied = features.copy()
+        seen: Any = copied
+        if not self.is_flat:  # to copy them one by one takes longer, and so does a comprehension
+            seen = {}
+            for key, place in self.places.items():
+                seen[key] = copied[place]
         return seen if self.keys is None else {self.keys[0]: seen, self.keys[1]: self.mask(mask).copy()}
 
     def mask(self, masks: np.ndarray) -> np.ndarray:
@@ -133,15 +136,15 @@ class Form:
             said = [said]
         if type(said) is list:
             try:
-                WRITERS[len(self.outer_parts)](parts, 0, *said)  # in a third of the time
+                WRITERS[self.outer_parts](parts, 0, *said)  # in a third of the time
                 if said[0] < self.parts[0]:
                     return
             except struct.error:
                 pass  # not that many whole numbers in this range: one by one, which says what is wrong
         try:
-            if len(said) != len(self.outer_parts):
+            if len(said) != self.outer_parts:
                 raise self._refusal(action)
-            for part in self.outer_parts:
+            for part in range(self.outer_parts):
                 value = index(said[part])
                 parts[part] = value if -1 <= value <= FARTHEST else FARTHEST if value > 0 else -1
         except (TypeError, ValueError, IndexError, KeyError):

@@ -145,7 +145,13 @@ def register() -> None:
     """Register every environment with Gymnasium, unless it is registered already."""
     for env_id, entry in ENVIRONMENTS.items():
         if env_id not in gymnasium.registry:
-            gymnasium.register(env_id, entry.entry_point, vector_entry_point=entry.vector_entry_point)
+            gymnasium.register(
+                env_id,
+                entry.entry_point,
+                vector_entry_point=entry.vector_entry_point,
+                order_enforce=False,  # an environment does so itself,
+                disable_env_checker=True,  # and is checked by the tests: wrappers would slow each step
+            )
 
 
 def env_class(name: str) -> Any:

@@ -6,8 +6,7 @@ simulator's record, the window, the last outcome) and a little that Python keeps
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +18,6 @@ from ..simulator.record.packed_records import packed, unpack
 from ..simulator.record.solver_records import SolverRecord
 from ..simulator.record.zeroed import SPARSE_BYTES
 from .shadow import LeftBehind
-
-SHARED = ("spec",)  # by copies, beside what they were made from
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,31 +108,6 @@ def _write_solver(env: Any, saved: SavedState) -> None:
     other = SolverRecord(solver, solver.empty(saved.capacity), saved.capacity, own.extent)
     unpack(other, other.extent, saved.solver)
     own.become(other)
-
-
-def parts_of(env: Any) -> tuple[dict[str, Any], SavedState | None]:
-    """Attributes and saved state that a copy of an environment needs beside the arguments."""
-    return env.extras(), saved_state_of(env) if env.simulator.has_run else None
-
-
-def complete(env: Any, extras: Mapping[str, Any], saved: SavedState | None) -> None:
-    """Modify an environment that was just made from the same arguments as another: become like that one."""
-    vars(env).update(extras)
-    if saved is not None:
-        go_back(env, saved)
-
-
-def made_again(make: Callable[..., Any], given: Any, extras: Mapping[str, Any], saved: SavedState | None) -> Any:
-    """Another environment, made from the same arguments."""
-    arguments, named = given
-    env = make(*arguments, **named)
-    complete(env, extras, saved)
-    return env
-
-
-def copied_extras(extras: Mapping[str, Any], memo: dict[int, Any]) -> dict[str, Any]:
-    """For a copy in the same process."""
-    return {name: value if name in SHARED else copy.deepcopy(value, memo) for name, value in extras.items()}
 
 
 def kept(env: Any, names: Sequence[str]) -> dict[str, Any]:

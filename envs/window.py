@@ -200,6 +200,15 @@ def slower_left(w, isolated, slowdown):
 
 
 @kernel
+def scale_times(w, count):
+    """Modify the first `count` of `w.times`: `scaled_time` of each, several at once."""
+    times = w.times
+    most = w.log_horizon
+    for i in range(count):
+        times[i] = min(1.0, log_from_one(1.0 + max(0.0, times[i])) / most)
+
+
+@kernel
 def scaled_slack(s, w, job):
     """Slack of a job (deadline - now - isolated run time left, seconds): 1/2 is none, less a miss; 1: no deadline."""
     if s.n_due == 0:

@@ -287,7 +287,7 @@ def _decided(env: Any, policy: Any, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(env.act_of(policy))
     except InvalidDecision:
         form = env.form
-        masks = np.split(env.action_masks(), np.cumsum(form.parts)[: len(form.outer_parts) - 1])
+        masks = np.split(env.action_masks(), np.cumsum(form.parts)[: form.outer_parts - 1])
         chosen = np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
         return np.asarray(form.said(chosen))
 

@@ -27,6 +27,7 @@ PAUSE_KIND = 0  # of a running slot; the group slots, OPEN and SWAP follow
 MOST_MACHINES = 256  # that can be asked for
 SIZE, PAUSE, OPEN, JOIN, SWAP, SPILL = range(6)  # what candidates stand for
 SPILLS = 12  # values of the third part, at most: climbing, then 0, .1, ..., 1
+TIMES = 4  # features of a job that are times
 
 
 @cache
@@ -43,7 +44,8 @@ def window_dtype() -> np.dtype:
             ("shown_group", "i8", (MAX_GROUP_SLOTS,)),
             ("partner", "i8", (MAX_SLOTS,)),  # by running slot: the waiting job that would take its place
             ("alone_s", "f8", (MAX_SLOTS,)),  # by waiting slot: seconds of an iteration alone
-            ("own", "f8", (8,)),  # scratch of grouping_offers.py
+            ("own", "f8", (8,)),  # scratch of grouping_offers.py,
+            ("times", "f8", (2 * TIMES * MAX_SLOTS,)),  # and of observation.py
             *sum_fields(),
         ],
         align=True,

@@ -4,7 +4,15 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT
 from ...simulator.jobs.remaining_time import isolated_left_s
-from ..window import ignorance, running_candidate, scaled_count, scaled_slack, scaled_time, waiting_candidate
+from ..window import (
+    ignorance,
+    running_candidate,
+    scale_times,
+    scaled_count,
+    scaled_slack,
+    scaled_time,
+    waiting_candidate,
+)
 from .columns import CANDIDATES, CLUSTER, GROUP, JOB, OFFER, QUEUE, RUNNING
 from .grouping_offers import (
     FEW,
@@ -20,7 +28,7 @@ from .grouping_offers import (
     short_time,
     speed_now,
 )
-from .grouping_window import OPEN_KIND, PAUSE_KIND, group_candidate, open_kind
+from .grouping_window import OPEN_KIND, PAUSE_KIND, TIMES, group_candidate, open_kind
 from .sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
 
 QUEUE_COLUMNS, RUNNING_COLUMNS, GROUP_COLUMNS = len(QUEUE), len(RUNNING), len(GROUP)
@@ -38,17 +46,20 @@ def observe(s, w, features):
     groups = running + w.running_slots * RUNNING_COLUMNS
     candidates = groups + w.group_slots * GROUP_COLUMNS
     features[candidates + CANDIDATES.legal] = features[candidates + CANDIDATES.advance] = w.legal[0]
-    wanted = 0
+    wanted = time = 0
+    _scale_times(s, w)
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
-        wanted += _observe_waiting(s, w, features[queue : queue + QUEUE_COLUMNS], job)
+        wanted += _observe_waiting(s, w, features[queue : queue + QUEUE_COLUMNS], job, time)
         _offer_waiting(s, w, features[candidates:], slot, job)
         queue += QUEUE_COLUMNS
+        time += TIMES
     for slot in range(w.running_shown):
         job = w.running_job[slot]
-        wanted += _observe_running(s, w, features[running : running + RUNNING_COLUMNS], job)
+        wanted += _observe_running(s, w, features[running : running + RUNNING_COLUMNS], job, time)
         _offer_running(s, w, features[candidates:], slot, job)
         running += RUNNING_COLUMNS
+        time += TIMES
     for k in range(w.groups_shown):
         _observe_group(s, w, features[groups : groups + GROUP_COLUMNS], w.shown_group[k])
         candidate = group_candidate(w, k)
@@ -61,6 +72,21 @@ def observe(s, w, features):
             describe_size(s, w, w.shown_group[k], features[first : first + OFFER_COLUMNS])
         groups += GROUP_COLUMNS
     _observe_cluster(s, w, features, wanted)
+
+
+@kernel
+def _scale_times(s, w):
+    """Modify `w.times`: of each job shown, first of waiting ones: age, isolated time left and done, wait."""
+    times = w.times
+    at = 0
+    for slot in range(w.waiting_shown + w.running_shown):
+        job = w.waiting_job[slot] if slot < w.waiting_shown else w.running_job[slot - w.waiting_shown]
+        times[at] = s.now_s - s.arrival_s[job]
+        times[at + 1] = isolated_left_s(s, job)
+        times[at + 2] = (s.iterations[job] - s.iterations_left[job]) * s.base_iteration_s[job]
+        times[at + 3] = s.now_s - s.waiting_since_s[job]
+        at += TIMES
+    scale_times(w, at)
 
 
 @kernel
@@ -93,8 +119,8 @@ def _observe_cluster(s, w, features, wanted):
 
 
 @kernel
-def _observe_job(s, w, shown, job):
-    """Write the common columns of waiting jobs and those in groups; returns the machines that balance it."""
+def _observe_job(s, w, shown, job, time):
+    """Write the common columns of a job, with times from `w.times[time]` on; returns the machines that balance it."""
     memory = s.n_machines * s.ram_bytes / s.expansion
     wanted = 0
     shown[JOB.present] = 1.0
@@ -105,26 +131,26 @@ def _observe_job(s, w, shown, job):
         shown[JOB.comm] = short_time(s.seen_comm[job])
         shown[JOB.comp_share] = 1.0 - s.seen_comm[job] / alone_s
         shown[JOB.balanced] = wanted / (wanted + s.n_machines)
-    shown[JOB.age] = scaled_time(w, s.now_s - s.arrival_s[job])
-    shown[JOB.time_left] = scaled_time(w, isolated_left_s(s, job))
-    shown[JOB.time_done] = scaled_time(w, (s.iterations[job] - s.iterations_left[job]) * s.base_iteration_s[job])
+    shown[JOB.age] = w.times[time]
+    shown[JOB.time_left] = w.times[time + 1]
+    shown[JOB.time_done] = w.times[time + 2]
     shown[JOB.input] = share_of(s.input_bytes[job] / memory)
     shown[JOB.model] = share_of(s.model_bytes[job] / memory)
     shown[JOB.measured] = is_measured(s, job)
     shown[JOB.changed] = s.is_dirty_job[job] > 0
     shown[JOB.slack] = scaled_slack(s, w, job)
-    shown[JOB.waited] = scaled_time(w, s.now_s - s.waiting_since_s[job])
+    shown[JOB.waited] = w.times[time + 3]
     return wanted
 
 
 @kernel
-def _observe_waiting(s, w, shown, job):
+def _observe_waiting(s, w, shown, job, time):
     shown[QUEUE.has_run] = s.starts[job] > 0
-    return _observe_job(s, w, shown, job)
+    return _observe_job(s, w, shown, job, time)
 
 
 @kernel
-def _observe_running(s, w, shown, job):
+def _observe_running(s, w, shown, job, time):
     group = s.goal[job]
     is_there = s.at[job] == group
     shown[RUNNING.speed] = share_of(speed_now(s, w, job))
@@ -143,7 +169,7 @@ def _observe_running(s, w, shown, job):
     for k in range(w.groups_shown):
         if w.shown_group[k] == group:
             shown[RUNNING.group] = (k + 1) / w.group_slots
-    return _observe_job(s, w, shown, job)
+    return _observe_job(s, w, shown, job, time)
 
 
 @kernel

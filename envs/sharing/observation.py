@@ -10,9 +10,11 @@ from ..families.preempt import Preemption, describe, stopping
 from ..families.share_offers import scaled_interference, scaled_passes
 from ..families.tables import running_rows, waiting_rows
 from ..window import (
+    MAX_SLOTS,
     fill_slots,
     ignorance,
     observe_size,
+    scale_times,
     scaled_count,
     scaled_gpus,
     scaled_slack,
@@ -20,6 +22,9 @@ from ..window import (
     scaled_time,
 )
 from .columns import CLUSTER, QUEUE, RUNNING
+
+TIMES_WAITING, TIMES_RUNNING = 5, 4  # features of a waiting and of a running job that are times
+FIELDS = (("times", "f8", ((TIMES_WAITING + TIMES_RUNNING) * MAX_SLOTS,)),)  # scratch
 
 
 @kernel
@@ -29,8 +34,34 @@ def look(s, w, m):
 
 
 @kernel
+def _scale_times(s, w):
+    """Modify `w.times`: what rows show of times, waiting jobs before running ones, in the order of their columns."""
+    times = w.times
+    at = 0
+    for slot in range(w.waiting_shown):
+        job = w.waiting_job[slot]
+        left_s = isolated_left_s(s, job)
+        times[at] = s.now_s - s.waiting_since_s[job]
+        times[at + 1] = s.now_s - s.arrival_s[job]
+        times[at + 2] = left_s
+        times[at + 3] = left_s * s.gpus[job]
+        times[at + 4] = s.attained_s[job] * s.gpus[job]
+        at += TIMES_WAITING
+    for slot in range(w.running_shown):
+        job = w.running_job[slot]
+        left_s = max(0.0, expected_end_s(s, job) - s.now_s)
+        times[at] = s.now_s - s.started_s[job]
+        times[at + 1] = s.now_s - s.arrival_s[job]
+        times[at + 2] = left_s
+        times[at + 3] = left_s / s.iteration_s[job] * s.solo_s[job]
+        at += TIMES_RUNNING
+    scale_times(w, at)
+
+
+@kernel
 def observe_cluster(s, w, m, features):
-    """Write the cluster."""
+    """Write the cluster, and prepare the times of the rows."""
+    _scale_times(s, w)
     asked = 0
     for slot in range(w.waiting_shown):
         asked += s.gpus[w.waiting_job[slot]]
@@ -57,13 +88,9 @@ def observe_cluster(s, w, m, features):
 @kernel
 def _write_waiting(s, w, m, slot, job, shown):
     observe_size(s, shown, job)
-    left_s = isolated_left_s(s, job)
     sub_batch = max(1, s.sub_batch[job])
-    shown[QUEUE.waited] = scaled_time(w, s.now_s - s.waiting_since_s[job])
-    shown[QUEUE.age] = scaled_time(w, s.now_s - s.arrival_s[job])
-    shown[QUEUE.time_left] = scaled_time(w, left_s)
-    shown[QUEUE.service_left] = scaled_time(w, left_s * s.gpus[job])
-    shown[QUEUE.attained] = scaled_time(w, s.attained_s[job] * s.gpus[job])
+    for i in range(TIMES_WAITING):
+        shown[QUEUE.waited + i] = w.times[slot * TIMES_WAITING + i]
     shown[QUEUE.has_run] = s.starts[job] > 0
     shown[QUEUE.samples] = scaled_passes(s.batch[job])
     shown[QUEUE.passes] = scaled_passes(-(-s.batch[job] // sub_batch))
@@ -82,11 +109,9 @@ def _write_waiting(s, w, m, slot, job, shown):
 @kernel
 def _write_running(s, w, m, slot, job, shown):
     observe_size(s, shown, job)
-    left_s = max(0.0, expected_end_s(s, job) - s.now_s)
-    shown[RUNNING.ran] = scaled_time(w, s.now_s - s.started_s[job])
-    shown[RUNNING.age] = scaled_time(w, s.now_s - s.arrival_s[job])
-    shown[RUNNING.time_left] = scaled_time(w, left_s)
-    shown[RUNNING.work_left] = scaled_time(w, left_s / s.iteration_s[job] * s.solo_s[job])
+    first = w.waiting_shown * TIMES_WAITING + slot * TIMES_RUNNING
+    for i in range(TIMES_RUNNING):
+        shown[RUNNING.ran + i] = w.times[first + i]
     shown[RUNNING.slowdown] = scaled_slowdown(s.iteration_s[job] / s.base_iteration_s[job])
     shown[RUNNING.suffered] = scaled_interference(s.iteration_s[job] / s.solo_s[job])
     shown[RUNNING.tier] = s.tier[job] / NETWORK

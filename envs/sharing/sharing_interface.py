@@ -20,7 +20,7 @@ from ..families.share_gangs import FREE_KIND
 from ..observation_layout import Part
 from ..window import force_gpus, unforce, unforce_gpus
 from .columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
-from .observation import TABLES, SharedPreemption, look, observe_cluster
+from .observation import FIELDS, TABLES, SharedPreemption, look, observe_cluster
 
 PARTNERS, EXPONENTS = 2, 16
 FAMILIES = (Sharing, UntilOffer, SharedPreemption, Resizing)
@@ -39,7 +39,7 @@ KERNELS = composed(
 @cache
 def window_dtype() -> np.dtype:
     """One window, with room for the largest number of slots."""
-    return window_of(FAMILIES, (), kinds=MOST_STARTS + 3)
+    return window_of(FAMILIES, FIELDS, kinds=MOST_STARTS + 3)
 
 
 class SharingInterface(AgentInterface):

@@ -109,7 +109,7 @@ def test_the_return_is_that_of_these_ends(name, reward, cut):
     env.reset(seed=3)
     total, ended = 0.0, False
     while not ended:
-        _, paid, terminated, truncated, _ = env.step([0] * len(env.form.outer_parts))
+        _, paid, terminated, truncated, _ = env.step([0] * env.form.outer_parts)
         total, ended = total + paid, terminated or truncated
     work, s = env.simulator.workload, env.simulator.state
     alone_s = np.array([env.view.isolated_s(job) for job in range(len(work))])

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from clustergym import policies
-from clustergym.envs.cluster_env import DECISIONS_A_JOB
+from clustergym.envs.episode_env import DECISIONS_A_JOB
 from clustergym.envs.registration import ENVIRONMENTS
 from clustergym.simulator.base.errors import InputError
 from clustergym.tests.support.small_envs import SMALL
@@ -61,7 +61,7 @@ IDLE = ("always 0", "always illegal")
 def returns(env_id: str, player: Choice | str, seeds: int, **options: Any) -> list[float]:
     """The return of an episode a seed, of a player or of a policy by its word; each ends."""
     env: Any = gymnasium.make(env_id, **options).unwrapped
-    sizes = [env.form.parts[part] for part in env.form.outer_parts]
+    sizes = list(env.form.parts[: env.form.outer_parts])
     found = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def test_by_default_an_episode_is_cut_off_after_50_decisions_a_job(env_id):
         most[limit] = info["max_decisions"]
     assert most == {None: DECISIONS_A_JOB * len(env.simulator.workload), math.inf: math.inf, 3: 3.0}
     for step in range(1, 4):
-        *_, terminated, truncated, info = env.step([0] * len(env.form.outer_parts))
+        *_, terminated, truncated, info = env.step([0] * env.form.outer_parts)
         assert (truncated, info.get("max_decisions")) == (
             (True, 3.0) if step == 3 and not terminated else (False, None)
         )
@@ -136,7 +136,7 @@ def test_a_limit_that_is_no_number_of_decisions_is_refused(limit):
 def test_where_no_time_can_pass_an_illegal_action_plays_the_first_legal_candidate(env_id):
     """By always 0: each time it is illegal, the step does what the first legal candidate does, and `info` says so."""
     one, other = (gymnasium.make(env_id, observation="flat", **SMALL[env_id]).unwrapped for _ in range(2))
-    others = [0] * (len(one.form.outer_parts) - 1)
+    others = [0] * (one.form.outer_parts - 1)
     forced, ended, info = 0, False, one.reset(seed=2)[1]
     other.reset(seed=2)
     while not ended:
