@@ -210,7 +210,7 @@ def test_every_start_is_legal_where_rms_has_a_plan_and_only_there():
     for _ in range(60):
         before = env.simulator.snapshot()
         for candidate in legal(env)[1:]:
-            decisions = env.interface._decided(*env.interface.choice(candidate))
+            decisions = env.interface.decisions((candidate,))
             way = env.interface.choice(candidate)[2]
             assert (way == 1) == any(isinstance(one, Preempt) for one in decisions)
             copy = Simulator(env.simulator.topology, failures=env.simulator.config.failures)
@@ -301,7 +301,7 @@ def test_decisions_and_actions_are_each_others_inverse():
         candidate = int(rng.choice(legal(env)))
         choice = env.interface.choice(candidate)
         if choice is not None:
-            decisions = env.interface._decided(*choice)
+            decisions = env.interface.decisions((candidate,))
             assert decisions[-1].job == choice[0] and choice[0] in env.view.queue
             if isinstance(decisions[-1], Start):
                 assert env.simulator.topology.gpu_cluster[decisions[-1].gpus[0]] == choice[1]
