@@ -116,17 +116,17 @@ class GeoEnv(ClusterEnv):
         tables, until a step plays another action than this method returned, or without asking it. InputError: the
         policy needs tables in every region, which it lacks here.
         """
-        return self._guided(policy, is_lesson=False)
+        return self._act_of(policy, is_lesson=False)
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`; it also shows instants where an agent is asked and `policy` does nothing.
 
         There is nothing to learn where the turn of `policy` is no candidate of its own.
         """
-        action = self._guided(policy, is_lesson=True)
+        action = self._act_of(policy, is_lesson=True)
         return action, self._features.copy(), not self._window.is_turned and self._is_said
 
-    def _guided(self, policy: Decider, is_lesson: bool) -> Any:
+    def _act_of(self, policy: Decider, is_lesson: bool) -> Any:
         if getattr(policy, "tables_everywhere", False):
             bound = f"policy {getattr(policy, 'name', policy)!s}: a bound, for which every table lies in every region"
             expected = "another in an environment, or this one as its reference=, or in clustergym evaluate"

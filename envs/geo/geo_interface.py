@@ -53,7 +53,7 @@ PREEMPTS = ("lower", "any")
 BRINGS = 2
 ROUND_S = 34.0  # paper mast, Sec. 5.4: the mean time of a GMS-scan pass
 FORGOTTEN = ("data_valid", "starts_valid")  # fields of the window, as in `forget_present`
-NOBODY = {"asks": NOTHING, "guided": 0, "is_asked": 0, "has_rest": 0, "turn_job": NO_JOB, "is_said": 0}
+NOBODY = {"asks": NOTHING, "has_policy": 0, "is_asked": 0, "has_rest": 0, "turn_job": NO_JOB, "is_said": 0}
 
 
 class GeoInterface(AgentInterface):
@@ -178,9 +178,9 @@ class GeoInterface(AgentInterface):
         They are those without a policy that is played.
         """
         w = self.raw
-        guided, w["guided"] = int(w["guided"]), 0
+        before, w["has_policy"] = int(w["has_policy"]), 0
         found = super().decisions(action)
-        w["guided"] = guided
+        w["has_policy"] = before
         if found != [Advance()]:
             return found
         self._left = self._now()
@@ -211,7 +211,7 @@ class GeoInterface(AgentInterface):
         w = self.raw
         if self.policy is not policy or not w["is_asked"]:
             self._plan(policy)
-        w["guided"], w["is_lesson"] = 1, is_lesson
+        w["has_policy"], w["is_lesson"] = 1, is_lesson
 
     def said(self) -> int:
         """The candidate that plays the policy's turn, or one that copies tables next (in a lesson), or 0: the rest."""
@@ -244,7 +244,7 @@ class GeoInterface(AgentInterface):
             self.simulator.use(self.clock)
             w["asks"] = PLAY
         else:
-            if w["guided"]:
+            if w["has_policy"]:
                 self._carry_out(len(self.coming))
             elif self.slow_half is not None:
                 for decision in self.simulator.asked(self.slow_half):

@@ -37,14 +37,14 @@ from .table_bringing import bring, can_bring_any
 
 
 @kernel
-def carry_out(s, w, m, action):
+def carry_out(s, w, m, candidate, action):
     """Modify `s` and caches: carry out a legal candidate but 0; where a policy was played so far, Python knows how."""
     if w.code == FINISHED or w.code == HORIZON:
         return False
-    if w.guided:
-        _ask(w, ASKS_ACTION, action[0])
+    if w.has_policy:
+        _ask(w, ASKS_ACTION, candidate)
     else:
-        _act(s, w, m, action[0])
+        _act(s, w, m, candidate)
     return False
 
 
@@ -74,7 +74,7 @@ def _act(s, w, m, candidate):
 def _leave(s, w, m):
     if w.code == FINISHED or w.code == HORIZON:
         return
-    if w.guided:
+    if w.has_policy:
         _ask(w, ASKS_ACTION, 0)
     else:
         _go(s, w, m)
@@ -101,10 +101,10 @@ def _go(s, w, m):
         forget_present(w, m)
     elif answer == PLAY and w.asked_for > 0:
         _act(s, w, m, w.asked_for)
-    elif answer != LEAVE and (w.has_rest if w.guided else w.looks and s.tables_due):
+    elif answer != LEAVE and (w.has_rest if w.has_policy else w.looks and s.tables_due):
         _ask(w, ASKS_LEAVING, 0)
     else:
-        if not w.guided and (w.lacks or (answer == LEAVE and w.n_unplaceable > 0)):
+        if not w.has_policy and (w.lacks or (answer == LEAVE and w.n_unplaceable > 0)):
             copy_on_demand(s, m)
         w.code = advance(s)
         begin_instant(w, m)
@@ -114,7 +114,7 @@ def _go(s, w, m):
 def _show(s, w, m):
     """Modify `w` and `m` in place: look at the present; `can_act`: whether an agent, or the played policy, decides."""
     w.can_act = 0
-    if w.guided and w.code == DECIDE and not w.is_asked:
+    if w.has_policy and w.code == DECIDE and not w.is_asked:
         _ask(w, ASKS_PLAN, 0)
         return
     look_around(s, w, m)
@@ -126,14 +126,14 @@ def _show(s, w, m):
 def _is_asked(s, w, m):
     if w.decisions == 0 or w.turn_job != NO_JOB or (not w.skip_idle and s.waiting > 0):
         return True
-    return (not w.guided or w.is_lesson) and (is_startable(s, m) or can_bring_any(s, w))
+    return (not w.has_policy or w.is_lesson) and (is_startable(s, m) or can_bring_any(s, w))
 
 
 @kernel
 def _observe(s, w, m, features, mask):
     """Modify `w`, features and mask; the window turns to a played policy's workload if no candidate stands for it."""
     w.is_turned = 0
-    if not w.guided:
+    if not w.has_policy:
         write(s, w, m, features, mask)
         return
     w.pinned_job = NO_JOB

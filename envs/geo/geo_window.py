@@ -63,7 +63,7 @@ def window_dtype() -> np.dtype:
         "n_unplaceable",
     ]
     own += ["asks", "asked_for"]  # what Python is asked, and its answer; the candidate in question
-    own += ["guided", "is_lesson"]  # a policy is played; also where it decides nothing and an agent would be asked
+    own += ["has_policy", "is_lesson"]  # a policy is played; also where it decides nothing and an agent would be asked
     own += ["is_asked", "has_rest"]  # it has decided about this instant; about tables, after its turns
     own += ["turn_job", "turn_cluster", "turn_way"]  # the workload that it decides about next, NO_JOB: none
     own += ["turn_ends", "is_turned"]  # that is a hold until a certain time; the window was turned to that workload
