@@ -52,11 +52,11 @@ def on_demand(
     plans = _plans(Capacity(s["status"].size, 0, regions=s["stored_bytes"].size, tables=s["table_size"].size))
     p: Any = plans[0]
     write_sizes(p, s["table_size"][: s["n_tables"]])
-    p.bound[:] = 0
+    p.bound_to[:] = 0
     for job, region in (bound or {}).items():
-        p.bound[job] = 1 + region
+        p.bound_to[job] = 1 + region
     view.read_by(plan_copies, plans, np.array(lacking(view) if jobs is None else list(jobs), np.int64))
-    return [KINDS[kind](table, region) for kind, table, region in p.decided[: p.n_decided].tolist()]
+    return [KINDS[kind](table, region) for kind, table, region in p.table_decisions[: p.n_table_decisions].tolist()]
 
 
 @cache

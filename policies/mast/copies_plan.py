@@ -20,18 +20,18 @@ def copies_fields(jobs: Axis, tables: int, regions: int) -> list[Field]:
     most = tables * (2 * regions + 1)  # in every region a copy comes and goes once, a home moves once
     return [
         ("tables_by_size", "i8", (tables,)),  # tables, the largest first
-        ("bound", "i8", (jobs,)),  # 1 + the only region of a workload; 0: any
-        ("n_decided", "i8"),
-        ("decided", "i4", (most, 3), CALL),  # kind, table, region
+        ("bound_to", "i8", (jobs,)),  # 1 + the only region of a workload; 0: any
+        ("n_table_decisions", "i8"),
+        ("table_decisions", "i4", (most, 3), CALL),  # kind, table, region
         ("copy_comes", "i8", (tables,), CALL),  # sets of regions: those that get a copy,
         ("copy_goes", "i8", (tables,), CALL),  # and those whose copy goes
-        ("moves_to", "i8", (tables,), CALL),  # region of the home to be
-        ("settled", "i1", (tables,), CALL),  # homes that stay, as a waiting job that needs fresh data can run there
-        ("kept", "i1", (tables,), CALL),  # scratch: tables that stay in a region
+        ("home_moves_to", "i8", (tables,), CALL),  # region of the home to be
+        ("home_settled", "i1", (tables,), CALL),  # homes that stay: a waiting job that needs fresh data can run there
+        ("table_kept", "i1", (tables,), CALL),  # scratch: tables that stay in a region
         ("free_bytes", "i8", (regions,), CALL),  # free bytes
         ("free_then", "i8", (regions,), CALL),  # scratch: with more decisions
-        ("lacked", "i8", (regions,), CALL),  # scratch: bytes that a job lacks; NO_REGION: it cannot go there
-        ("load", "f8", (regions,), CALL),  # scratch
+        ("bytes_lacked", "i8", (regions,), CALL),  # scratch: bytes that a job lacks; NO_REGION: it cannot go there
+        ("busy_share", "f8", (regions,), CALL),  # scratch
     ]
 
 
@@ -44,8 +44,8 @@ def copy_on_demand(s, p):
         if candidate_regions(s, job) == 0:
             _serve(s, p, job)
         job = next_pending(s, job + 1)
-    for at in range(p.n_decided):
-        kind, table, region = p.decided[at, 0], p.decided[at, 1], p.decided[at, 2]
+    for at in range(p.n_table_decisions):
+        kind, table, region = p.table_decisions[at, 0], p.table_decisions[at, 1], p.table_decisions[at, 2]
         if refusal(s, table, region, kind, 0) != ALLOWED:
             continue
         if kind == REPLICATE:
@@ -67,10 +67,10 @@ def plan_copies(states, row, plans, jobs):
 
 @kernel
 def _begin_plan(s, p):
-    p.n_decided = 0
+    p.n_table_decisions = 0
     for table in range(s.n_tables):
         p.copy_goes[table] = p.copy_comes[table] = 0
-        p.moves_to[table] = STAYS
+        p.home_moves_to[table] = STAYS
         transfer = s.table_transfer[table]
         while transfer >= 0:
             p.copy_comes[table] |= 1 << s.transfer_to[transfer]
@@ -84,11 +84,11 @@ def _begin_plan(s, p):
 def _settle(s, p):
     """Modify the plan in place: no home of tables of a waiting job moves that needs fresh data, and finds it now."""
     for table in range(s.n_tables):
-        p.settled[table] = 0
+        p.home_settled[table] = 0
     job = next_pending(s, 0)
     while job >= 0:
         if needs_home(s, job) and _hosts(s, p, job) & candidate_regions(s, job):
-            _mark(s, p.settled, job)
+            _mark(s, p.home_settled, job)
         job = next_pending(s, job + 1)
 
 
@@ -112,15 +112,15 @@ def _mark(s, marks, job):
 @kernel
 def _hosts(s, p, job):
     """Set of the regions that may hold a job."""
-    return 1 << p.bound[job] - 1 if p.bound[job] else s.job_hosts[job]
+    return 1 << p.bound_to[job] - 1 if p.bound_to[job] else s.job_hosts[job]
 
 
 @kernel
 def _decide(p, kind, table, region):
-    p.decided[p.n_decided, 0] = kind
-    p.decided[p.n_decided, 1] = table
-    p.decided[p.n_decided, 2] = region
-    p.n_decided += 1
+    p.table_decisions[p.n_table_decisions, 0] = kind
+    p.table_decisions[p.n_table_decisions, 1] = table
+    p.table_decisions[p.n_table_decisions, 2] = region
+    p.n_table_decisions += 1
 
 
 @kernel
@@ -131,22 +131,22 @@ def _serve(s, p, job):
         return
     lacks_somewhere = True
     for region in range(s.n_regions):
-        p.lacked[region] = NO_REGION
+        p.bytes_lacked[region] = NO_REGION
         if (_hosts(s, p, job) & s.up_regions) >> region & 1:
-            p.lacked[region] = _bytes_to_copy(s, p, job, region)
-            p.load[region] = _load(s, job, region)
-            lacks_somewhere &= p.lacked[region] == NO_REGION or _lacks_any(s, p, job, region)
+            p.bytes_lacked[region] = _bytes_to_copy(s, p, job, region)
+            p.busy_share[region] = _load(s, job, region)
+            lacks_somewhere &= p.bytes_lacked[region] == NO_REGION or _lacks_any(s, p, job, region)
     region = _next_region(s, p, NO_REGION)
     while region != NO_REGION:
-        if p.lacked[region] <= p.free_bytes[region]:
+        if p.bytes_lacked[region] <= p.free_bytes[region]:
             _copy(s, p, job, region)
             return
         region = _next_region(s, p, region)
     if lacks_somewhere:  # else it waits only for copies on the way
         region = _next_region(s, p, NO_REGION)
         while region != NO_REGION:
-            if _make_room(s, p, job, region, p.lacked[region]):
-                if p.lacked[region] <= p.free_bytes[region]:
+            if _make_room(s, p, job, region, p.bytes_lacked[region]):
+                if p.bytes_lacked[region] <= p.free_bytes[region]:
                     _copy(s, p, job, region)
                 return
             region = _next_region(s, p, region)
@@ -157,7 +157,7 @@ def _next_region(s, p, last):
     """The region after `last` by lacked bytes, load and number; NO_REGION: the first, or there is no more."""
     best = NO_REGION
     for region in range(s.n_regions):
-        if p.lacked[region] != NO_REGION and (last == NO_REGION or _is_before(p, last, region)):
+        if p.bytes_lacked[region] != NO_REGION and (last == NO_REGION or _is_before(p, last, region)):
             if best == NO_REGION or _is_before(p, region, best):
                 best = region
     return best
@@ -165,10 +165,10 @@ def _next_region(s, p, last):
 
 @kernel
 def _is_before(p, one, other):
-    if p.lacked[one] != p.lacked[other]:
-        return p.lacked[one] < p.lacked[other]
-    if p.load[one] != p.load[other]:
-        return p.load[one] < p.load[other]
+    if p.bytes_lacked[one] != p.bytes_lacked[other]:
+        return p.bytes_lacked[one] < p.bytes_lacked[other]
+    if p.busy_share[one] != p.busy_share[other]:
+        return p.busy_share[one] < p.busy_share[other]
     return one < other
 
 
@@ -233,18 +233,18 @@ def _bring_home(s, p, job):
     """Modify the plan in place: homes of all tables of a job move to one region, unless others need them in place."""
     for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
         table = s.read_table[use]
-        if _moves(s, p, table) or p.settled[table]:
+        if _moves(s, p, table) or p.home_settled[table]:
             return
     for region in range(s.n_regions):
-        p.lacked[region] = NO_REGION
+        p.bytes_lacked[region] = NO_REGION
         if (_hosts(s, p, job) & s.up_regions) >> region & 1:
-            p.lacked[region] = _bytes_to_move(s, p, job, region)
-            p.load[region] = _load(s, job, region)
+            p.bytes_lacked[region] = _bytes_to_move(s, p, job, region)
+            p.busy_share[region] = _load(s, job, region)
     for makes_room in range(2):
         region = _next_region(s, p, NO_REGION)
         while region != NO_REGION:
             if not _is_doomed_in(s, job, region):
-                if makes_room and _make_room(s, p, job, region, p.lacked[region]):
+                if makes_room and _make_room(s, p, job, region, p.bytes_lacked[region]):
                     _move_homes(s, p, job, region)
                     return  # if not now, there is room once homes have moved
                 if not makes_room and _move_homes(s, p, job, region):
@@ -274,15 +274,15 @@ def _is_doomed_in(s, job, region):
 @kernel
 def _move_homes(s, p, job, region):
     """Modify the plan in place: homes of all tables of a job move to a region; False: there is no room for them."""
-    if p.lacked[region] > p.free_bytes[region]:
+    if p.bytes_lacked[region] > p.free_bytes[region]:
         return False
-    p.free_bytes[region] -= p.lacked[region]
+    p.free_bytes[region] -= p.bytes_lacked[region]
     for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
         table = s.read_table[use]
         if s.table_home[table] != region:
             _decide(p, MOVE, table, region)
-            p.moves_to[table] = region
-    _mark(s, p.settled, job)
+            p.home_moves_to[table] = region
+    _mark(s, p.home_settled, job)
     return True
 
 
@@ -292,7 +292,7 @@ def _make_room(s, p, job, region, needed):
     _keep(s, p, job, region)
     for other in range(s.n_regions):
         p.free_then[other] = p.free_bytes[other]
-    begin, short = p.n_decided, needed - p.free_bytes[region]
+    begin, short = p.n_table_decisions, needed - p.free_bytes[region]
     for table in range(s.n_tables):
         short -= s.table_size[table] if s.table_home[table] == region and _moves(s, p, table) else 0
     for place in range(s.n_tables):
@@ -312,37 +312,37 @@ def _make_room(s, p, job, region, needed):
                 p.free_then[target] -= sent
                 short -= s.table_size[table]
     if short > 0:
-        p.n_decided = begin
+        p.n_table_decisions = begin
         return False
     for other in range(s.n_regions):
         p.free_bytes[other] = p.free_then[other]
-    for at in range(begin, p.n_decided):
-        table = p.decided[at, 1]
-        if p.decided[at, 0] == DROP:
+    for at in range(begin, p.n_table_decisions):
+        table = p.table_decisions[at, 1]
+        if p.table_decisions[at, 0] == DROP:
             p.copy_goes[table] |= 1 << region
         else:
-            p.moves_to[table] = p.decided[at, 2]
+            p.home_moves_to[table] = p.table_decisions[at, 2]
     return True
 
 
 @kernel
 def _keep(s, p, job, region):
-    """Modify `kept` in place: tables of the job, of those that wait for the region alone, and tables in use there."""
+    """Modify the plan in place: tables of the job stay, of those that wait for the region alone, and those in use."""
     for table in range(s.n_tables):
-        p.kept[table] = 0
+        p.table_kept[table] = 0
         transfer = s.table_transfer[table]
         while transfer >= 0:
             if s.transfer_from[transfer] == region or s.transfer_to[transfer] == region:
-                p.kept[table] = 1
+                p.table_kept[table] = 1
             transfer = s.transfer_after[transfer]
-    _mark(s, p.kept, job)
+    _mark(s, p.table_kept, job)
     for place in range(s.running):
         if s.job_region[s.runner[place]] == region:
-            _mark(s, p.kept, s.runner[place])
+            _mark(s, p.table_kept, s.runner[place])
     other = next_pending(s, 0)
     while other >= 0:
         if _needs(s, p, other, region):
-            _mark(s, p.kept, other)
+            _mark(s, p.table_kept, other)
         other = next_pending(s, other + 1)
 
 
@@ -360,18 +360,18 @@ def _needs(s, p, job, region):
 
 @kernel
 def _is_free(s, p, table, region):
-    return s.table_copies[table] >> region & 1 == 1 and not p.kept[table]
+    return s.table_copies[table] >> region & 1 == 1 and not p.table_kept[table]
 
 
 @kernel
 def _moves(s, p, table):
-    return s.table_target[table] >= 0 or p.moves_to[table] != STAYS
+    return s.table_target[table] >= 0 or p.home_moves_to[table] != STAYS
 
 
 @kernel
 def _may_go(s, p, table, region):
     """Whether a region has a replica that can be deleted at once."""
-    if region == s.table_home[table] or region == s.table_target[table] or region == p.moves_to[table]:
+    if region == s.table_home[table] or region == s.table_target[table] or region == p.home_moves_to[table]:
         return False
     others = s.table_copies[table] & ~s.table_doomed[table] & ~(1 << region) & ~p.copy_goes[table] & s.up_regions
     return others != 0 and (s.table_doomed[table] | p.copy_goes[table]) >> region & 1 == 0
@@ -379,7 +379,7 @@ def _may_go(s, p, table, region):
 
 @kernel
 def _may_move(s, p, table, region):
-    return s.table_home[table] == region and not p.settled[table] and not _moves(s, p, table)
+    return s.table_home[table] == region and not p.home_settled[table] and not _moves(s, p, table)
 
 
 @kernel
