@@ -214,7 +214,8 @@ class ClusterEnv(KeptEnv):
         info["action_mask"] = self._told_mask.copy()
         if invalid:
             info["invalid_action"] = True
-            info["forced_action"] = forced > 0.0
+        if forced:
+            info["forced_action"] = True
         if adjusted:
             info["adjusted_action"] = True
         info["waiting_jobs"] = waiting = floor(waiting)  # a whole number, for which `int` takes three times as long
