@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from ...simulator.base.errors import InvalidDecision
 from ...simulator.compiler.jit import kernel
 
 if TYPE_CHECKING:
@@ -60,6 +63,14 @@ class Family:
     def count(self) -> int:
         """Number of its candidates of a row."""
         return len(self.kinds)
+
+    def slot(self, window: AgentInterface, decision: Any) -> int:
+        """The row of its table that is about a decision; InvalidDecision: none is."""
+        w = window.window
+        slots = np.flatnonzero((w.waiting_job if self.table == "queue" else w.running_job) == decision.job)
+        if len(slots) == 0:
+            raise InvalidDecision(f"{decision!r}: the window does not show job {decision.job}; give it more slots")
+        return int(slots[0])
 
     def actions_for(self, window: AgentInterface, decision: Any) -> Iterator[tuple[int, ...]]:
         """The kinds, and the other parts of an action, that may play a decision that it stands for."""

@@ -1,70 +1,28 @@
-"""Features of the present, written by one kernel: the columns of columns.py."""
+"""What Grouping-v0 shows of the present: the cluster, and the rows of jobs and of groups (columns.py)."""
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT
 from ...simulator.jobs.remaining_time import isolated_left_s
-from ..window import ignorance, running_candidate, scaled_count, scaled_slack, scaled_time, waiting_candidate
-from .columns import CANDIDATES, CLUSTER, GROUP, JOB, OFFER, QUEUE, RUNNING
-from .grouping_offers import (
-    FEW,
-    consider,
-    describe_gain,
-    describe_join,
-    describe_open,
-    describe_own,
-    describe_present,
-    describe_size,
-    describe_swap,
-    share_of,
-    short_time,
-    speed_now,
-)
-from .grouping_window import OPEN_KIND, PAUSE_KIND, group_candidate, open_kind
-from .sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
+from ..families.group_offers import FEW, consider, share_of, short_time, speed_now
+from ..families.group_sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
+from ..families.groups import group_rows
+from ..families.tables import running_rows, waiting_rows
+from ..window import ignorance, scaled_count, scaled_slack, scaled_time
+from .columns import CLUSTER, GROUP, JOB, QUEUE, RUNNING
 
-QUEUE_COLUMNS, RUNNING_COLUMNS, GROUP_COLUMNS = len(QUEUE), len(RUNNING), len(GROUP)
-CANDIDATE_COLUMNS = len(CANDIDATES)
-FIRST_OFFER, OFFER_COLUMNS = CANDIDATES.speeds, len(OFFER)  # the columns of OFFER begin there
 CROWD = 8.0  # groups, or speeds, that read 0.5
 
 
 @kernel
-def observe(s, w, features):
-    """Write all features, float32: cluster, queue, running, groups and candidates, row by row."""
+def observe_cluster(s, w, m, features):
+    """Write the cluster; the rest becomes 0, to be written anew."""
     features[:] = 0.0
-    queue = len(CLUSTER)
-    running = queue + w.slots * QUEUE_COLUMNS
-    groups = running + w.running_slots * RUNNING_COLUMNS
-    candidates = groups + w.group_slots * GROUP_COLUMNS
-    features[candidates + CANDIDATES.legal] = features[candidates + CANDIDATES.advance] = w.legal[0]
     wanted = 0
     for slot in range(w.waiting_shown):
-        job = w.waiting_job[slot]
-        wanted += _observe_waiting(s, w, features[queue : queue + QUEUE_COLUMNS], job)
-        _offer_waiting(s, w, features[candidates:], slot, job)
-        queue += QUEUE_COLUMNS
+        wanted += _balanced(s, w.waiting_job[slot])
     for slot in range(w.running_shown):
-        job = w.running_job[slot]
-        wanted += _observe_running(s, w, features[running : running + RUNNING_COLUMNS], job)
-        _offer_running(s, w, features[candidates:], slot, job)
-        running += RUNNING_COLUMNS
-    for k in range(w.groups_shown):
-        _observe_group(s, w, features[groups : groups + GROUP_COLUMNS], w.shown_group[k])
-        candidate = group_candidate(w, k)
-        if w.legal[candidate]:
-            at = candidates + candidate * CANDIDATE_COLUMNS
-            features[at + CANDIDATES.legal] = features[at + CANDIDATES.give] = features[
-                at + CANDIDATES.takes_second
-            ] = 1.0
-            first = at + FIRST_OFFER
-            describe_size(s, w, w.shown_group[k], features[first : first + OFFER_COLUMNS])
-        groups += GROUP_COLUMNS
-    _observe_cluster(s, w, features, wanted)
-
-
-@kernel
-def _observe_cluster(s, w, features, wanted):
+        wanted += _balanced(s, w.running_job[slot])
     here = max(1, s.waiting + s.running)
     features[CLUSTER.time] = scaled_time(w, s.now_s - s.start_s)
     features[CLUSTER.available] = w.available / s.n_machines
@@ -93,14 +51,19 @@ def _observe_cluster(s, w, features, wanted):
 
 
 @kernel
+def _balanced(s, job):
+    """Machines that balance a job; 0 as long as its times are not measured."""
+    return balanced(s.seen_comp[job], s.seen_comm[job]) if is_measured(s, job) else 0
+
+
+@kernel
 def _observe_job(s, w, shown, job):
-    """Write the common columns of waiting jobs and those in groups; returns the machines that balance it."""
+    """Write the common columns of waiting jobs and those in groups, and consider the job for its candidates."""
     memory = s.n_machines * s.ram_bytes / s.expansion
-    wanted = 0
     shown[JOB.present] = 1.0
     if is_measured(s, job):
         alone_s = alone_of(s, job)
-        wanted = balanced(s.seen_comp[job], s.seen_comm[job])
+        wanted = _balanced(s, job)
         shown[JOB.iteration] = short_time(alone_s)
         shown[JOB.comm] = short_time(s.seen_comm[job])
         shown[JOB.comp_share] = 1.0 - s.seen_comm[job] / alone_s
@@ -114,17 +77,18 @@ def _observe_job(s, w, shown, job):
     shown[JOB.changed] = s.is_dirty_job[job] > 0
     shown[JOB.slack] = scaled_slack(s, w, job)
     shown[JOB.waited] = scaled_time(w, s.now_s - s.waiting_since_s[job])
-    return wanted
+    consider(s, w, job)
 
 
 @kernel
-def _observe_waiting(s, w, shown, job):
+def _write_waiting(s, w, m, slot, job, shown):
     shown[QUEUE.has_run] = s.starts[job] > 0
-    return _observe_job(s, w, shown, job)
+    _observe_job(s, w, shown, job)
+    return True
 
 
 @kernel
-def _observe_running(s, w, shown, job):
+def _write_running(s, w, m, slot, job, shown):
     group = s.goal[job]
     is_there = s.at[job] == group
     shown[RUNNING.speed] = share_of(speed_now(s, w, job))
@@ -143,7 +107,14 @@ def _observe_running(s, w, shown, job):
     for k in range(w.groups_shown):
         if w.shown_group[k] == group:
             shown[RUNNING.group] = (k + 1) / w.group_slots
-    return _observe_job(s, w, shown, job)
+    _observe_job(s, w, shown, job)
+    return True
+
+
+@kernel
+def _write_group(s, w, m, slot, group, shown):
+    _observe_group(s, w, shown, group)
+    return True
 
 
 @kernel
@@ -176,84 +147,8 @@ def _observe_group(s, w, shown, group):
     shown[GROUP.measured] = 1.0
 
 
-@kernel
-def _begin_offer(offered, kind, second, third):
-    offered[CANDIDATES.legal] = offered[kind] = 1.0
-    offered[CANDIDATES.takes_second], offered[CANDIDATES.takes_third] = second, third
-
-
-@kernel
-def _offer_waiting(s, w, offered, slot, job):
-    candidate = waiting_candidate(w, slot, 0)
-    known = consider(s, w, job)
-    if w.legal[candidate + OPEN_KIND]:
-        _offer_open(s, w, offered, candidate + OPEN_KIND, job, known)
-    for k in range(w.groups_shown):
-        if w.legal[candidate + 1 + k]:
-            _offer_join(s, w, offered, candidate + 1 + k, job, w.shown_group[k], known)
-
-
-@kernel
-def _offer_open(s, w, offered, candidate, job, known):
-    at = candidate * CANDIDATE_COLUMNS
-    first = at + FIRST_OFFER
-    _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.open, 1.0, s.spills)
-    describe_open(s, w, job, known, offered[first : first + OFFER_COLUMNS])
-
-
-@kernel
-def _offer_join(s, w, offered, candidate, job, group, known):
-    at = candidate * CANDIDATE_COLUMNS
-    first = at + FIRST_OFFER
-    _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.join, 0.0, s.spills)
-    describe_join(s, w, job, group, known, offered[first : first + OFFER_COLUMNS])
-
-
-@kernel
-def _offer_running(s, w, offered, slot, job):
-    candidate = running_candidate(w, slot, 0)
-    known = consider(s, w, job)
-    if w.legal[candidate + PAUSE_KIND]:
-        at = (candidate + PAUSE_KIND) * CANDIDATE_COLUMNS
-        first = at + FIRST_OFFER
-        _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.pause, 0.0, 0.0)
-        describe_own(w, offered[first : first + OFFER_COLUMNS])
-        describe_gain(w, 0.0, 0.0, 0.0, offered[first : first + OFFER_COLUMNS])
-    for k in range(w.groups_shown):
-        here = candidate + 1 + k
-        if w.legal[here]:
-            if w.shown_group[k] == s.goal[job]:
-                _offer_stay(s, w, offered, here, job)
-            else:
-                _offer_join(s, w, offered, here, job, w.shown_group[k], known)
-    here = candidate + open_kind(w)
-    if w.legal[here]:
-        _offer_open(s, w, offered, here, job, known)
-    if w.legal[here + 1]:
-        at = (here + 1) * CANDIDATE_COLUMNS
-        first = at + FIRST_OFFER
-        _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.swap, 0.0, s.spills)
-        describe_swap(s, w, job, w.partner[slot], offered[first : first + OFFER_COLUMNS])
-
-
-@kernel
-def _offer_stay(s, w, offered, candidate, job):
-    at = candidate * CANDIDATE_COLUMNS
-    first = at + FIRST_OFFER
-    _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.stay, 0.0, 1.0)
-    describe_present(s, w, s.goal[job], offered[first : first + OFFER_COLUMNS])
-    describe_own(w, offered[first : first + OFFER_COLUMNS])
-
-
-@kernel
-def write_mask(w, mask):
-    """Write the flat mask, int8 (candidates + machines + spill,): for the other parts the union over candidates."""
-    count = mask.size - w.machine_choices - 1 - w.spill_choices
-    for i in range(count):
-        mask[i] = w.legal[i]
-    most = min(w.most_machines, w.machine_choices)
-    for machines in range(w.machine_choices + 1):
-        mask[count + machines] = machines <= most
-    count += w.machine_choices + 1
-    for value in range(w.spill_choices):
-        mask[count + value] = value == 0 or w.may_spill > 0
+TABLES = (
+    waiting_rows(QUEUE, _write_waiting),
+    running_rows(RUNNING, _write_running),
+    group_rows(GROUP, _write_group),
+)

@@ -1,11 +1,24 @@
-"""Execution of an action, and the numbers of its second and third part."""
+"""The second and third part of an action about groups: a number of machines, and the spill ratio of a job.
+
+The second: 0: those on which COMP takes as long as COMM, or as near as can be. The third: 0: found by climbing, v:
+(v - 1) / 10.
+"""
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import CLIMBS, NONE
-from ...simulator.groups.kernels.decide import join, open_for, pause, set_machines, set_spill
+from ...simulator.groups.kernels.decide import set_spill
 from ...simulator.numerics.bitset import next_member
-from .grouping_window import JOIN, OPEN, PAUSE, SIZE, SPILLS, SWAP, group_choice, room_of
-from .sums import balanced, is_measured, knows
+from .group_sums import balanced, is_measured, knows
+
+MOST_MACHINES = 256  # that can be asked for
+SPILLS = 12  # values of the third part, at most: climbing, then 0, .1, ..., 1
+TENTHS = 10.0
+
+
+@kernel
+def room_of(s, w, group):
+    """Machines that a group could have: its own and free ones."""
+    return w.available + (s.group_machines[group] if s.n_goal[group] > 0 else 0)
 
 
 @kernel
@@ -47,7 +60,7 @@ def machines_given(s, w, group, machines):
 @kernel
 def ratio_asked(value):
     """The spill ratio of a value of the third part."""
-    return CLIMBS if value <= 0 else (min(value, SPILLS - 1) - 1) / 10.0
+    return CLIMBS if value <= 0 else (min(value, SPILLS - 1) - 1) / TENTHS
 
 
 @kernel
@@ -74,56 +87,38 @@ def ratio_taken(s, w, job, group, machines, value):
 
 
 @kernel
-def carry_out(s, w, m, candidate, action):
-    """Modify `s`: carry out a legal candidate but 0; True if other numbers were taken than asked for."""
-    machines, spill = action[1], action[2]
-    what, job, group, other = group_choice(s, w, candidate)
-    if what == SIZE:
-        taken = machines_given(s, w, group, machines)
-        set_machines(s, group, taken)
-        return machines < 0 or (machines > 0 and taken != machines)
-    if what == OPEN:
-        return _open(s, w, job, machines, spill)
-    if what == JOIN:
-        return _join(s, w, job, group, spill)
-    if what == PAUSE:
-        pause(s, job)
-        return False
-    if what == SWAP:
-        adjusted = _join(s, w, other, group, spill)
-        pause(s, job)
-        return adjusted
-    ratio = ratio_taken(s, w, job, group, s.group_machines[group], spill)
-    set_spill(s, job, ratio)
-    return _is_other(ratio, spill)
+def are_other(taken, asked):
+    """Whether another number of machines was taken than asked for."""
+    return asked < 0 or (asked > 0 and taken != asked)
 
 
 @kernel
-def _open(s, w, job, machines, spill):
-    taken = machines_opened(s, w, job, machines)
-    ratio = ratio_taken(s, w, job, NONE, taken, spill)
-    open_for(s, job, taken)
-    is_adjusted = machines < 0 or (machines > 0 and taken != machines)
-    return _spill(s, job, ratio, spill) or is_adjusted
+def is_other(ratio, asked):
+    """Whether another spill ratio was taken than asked for."""
+    return asked < 0 or asked >= SPILLS or ratio != ratio_asked(asked)
 
 
 @kernel
-def _join(s, w, job, group, spill):
-    ratio = ratio_taken(s, w, job, group, s.group_machines[group], spill)
-    join(s, job, group)
-    return _spill(s, job, ratio, spill)
-
-
-@kernel
-def _spill(s, job, ratio, asked):
+def spill(s, job, ratio, asked):
     """Modify `s`: set a job's spill ratio, if there are any; True if it is not the one asked for."""
     if not s.spills:
         return False
     if s.alpha_asked[job] != ratio:
         set_spill(s, job, ratio)
-    return _is_other(ratio, asked)
+    return is_other(ratio, asked)
 
 
 @kernel
-def _is_other(ratio, asked):
-    return asked < 0 or asked >= SPILLS or ratio != ratio_asked(asked)
+def write_parts(w, mask, at):
+    """Write the mask of both parts from `at` on: the union over legal candidates."""
+    most = min(w.most_machines, w.machine_choices)
+    for machines in range(w.machine_choices + 1):
+        mask[at + machines] = machines <= most
+    at += w.machine_choices + 1
+    for value in range(w.spill_choices):
+        mask[at + value] = value == 0 or w.may_spill > 0
+
+
+def value_of(ratio: float | None) -> int:
+    """The value of the third part that is nearest to a spill ratio; None, or less than 0: climbing."""
+    return 0 if ratio is None or ratio < 0.0 else 1 + round(ratio * TENTHS)

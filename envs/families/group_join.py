@@ -1,0 +1,145 @@
+"""A job joins a group of the window: one that waits, or one of another group. In its own it only spills anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...simulator.base.decisions import AssignGroup, SetSpill
+from ...simulator.compiler.jit import kernel
+from ...simulator.groups.kernels.decide import join, set_spill
+from ..window import running_candidate, waiting_candidate
+from .group_numbers import is_other, ratio_taken, spill, value_of
+from .group_offers import (
+    OWN_ALONE,
+    OWN_KNOWN,
+    OWN_LOADING,
+    OWN_WEIGHT,
+    describe_change,
+    describe_gain,
+    describe_group,
+    describe_own,
+    describe_unknown,
+)
+from .group_sums import is_measured, knows, round_with, use_of
+from .groups import GroupFamily, group_slot, mark_going, may_move
+
+
+@kernel
+def mark(s, w, m, first):
+    """Modify `w`: waiting jobs can join any group."""
+    for slot in range(w.waiting_shown):
+        if may_move(s, w, w.waiting_job[slot]):
+            for kind in range(w.groups_shown):
+                mark_going(s, w, waiting_candidate(w, slot, first + kind))
+
+
+@kernel
+def mark_moves(s, w, m, first):
+    """Modify `w`: jobs in groups can move to any other, and get another spill ratio in their own."""
+    for slot in range(w.running_shown):
+        job = w.running_job[slot]
+        moves = may_move(s, w, job)
+        spills = s.spills and (s.spilt_at[job] != s.instants or job == w.pinned_job)
+        for kind in range(w.groups_shown):
+            if spills if w.shown_group[kind] == s.goal[job] else moves:
+                mark_going(s, w, running_candidate(w, slot, first + kind))
+
+
+@kernel
+def describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
+    """Write the job in another group."""
+    group = w.shown_group[kind]
+    offer[to.join] = 1.0
+    offer[to.takes_third] = s.spills
+    offer[to.loading] = w.own[OWN_LOADING]
+    describe_own(w, offer, to)
+    inputs, models = s.input_bytes[job], s.model_bytes[job]
+    if knows(w, group):
+        inputs += w.input_sum[group]
+        models += w.model_sum[group]
+    machines, jobs = s.group_machines[group], s.n_goal[group] + 1
+    if not (w.own[OWN_KNOWN] > 0.0 and is_measured(s, job) and knows(w, group)):
+        describe_unknown(s, offer, to, machines, inputs, models, jobs)
+        return
+    comp, comm = w.comp_sum[group] + s.seen_comp[job], w.comm_sum[group] + s.seen_comm[job]
+    round_s = round_with(s, w, group, job)
+    alone_s = w.own[OWN_ALONE]
+    each = 1.0 / round_s
+    offer[to.speed] = alone_s / (alone_s + round_s)
+    speeds = (w.speed_sum[group] + alone_s) * each - w.speed_gain[group]
+    use = use_of(s, comp, comm, machines, round_s) - w.use_gain[group]
+    value = (w.value_sum[group] + alone_s * w.own[OWN_WEIGHT]) * each - w.value_gain[group]
+    describe_gain(w, offer, to, speeds, use, value)
+    describe_group(s, offer, to, comp, comm, machines, round_s, inputs, models, jobs)
+
+
+@kernel
+def describe_move(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
+    """Write the job in another group, or its own as it is."""
+    group = w.shown_group[kind]
+    if group != s.goal[job]:
+        describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new)
+        return
+    offer[to.stay] = offer[to.takes_third] = 1.0
+    describe_own(w, offer, to)
+    describe_change(offer, to, 0.0, 0.0, 0.0)
+    if knows(w, group):
+        comp, comm, round_s = w.comp_sum[group], w.comm_sum[group], w.round_s[group]
+        inputs, models = w.input_sum[group], w.model_sum[group]
+        describe_group(s, offer, to, comp, comm, s.group_machines[group], round_s, inputs, models, s.n_goal[group])
+
+
+@kernel
+def carry_out(s, w, m, slot, job, kind, action):
+    """Modify `s`: the job is to be in the group, or spills anew; True if with another ratio than asked for."""
+    group = w.shown_group[kind]
+    if group != s.goal[job]:
+        return join_and_spill(s, w, job, group, action[2])
+    ratio = ratio_taken(s, w, job, group, s.group_machines[group], action[2])
+    set_spill(s, job, ratio)
+    return is_other(ratio, action[2])
+
+
+@kernel
+def join_and_spill(s, w, job, group, value):
+    """Modify `s`: the job is to be in another group; `value`: the third part of the action."""
+    ratio = ratio_taken(s, w, job, group, s.group_machines[group], value)
+    join(s, job, group)
+    return spill(s, job, ratio, value)
+
+
+class Joining(GroupFamily):
+    """A waiting job joins one of the groups in `group_slots`, a candidate each."""
+
+    name, table, kinds, stands_for = "join", "queue", ("join",), (AssignGroup,)
+    is_counted = True
+    mark, describe, carry_out = staticmethod(mark), staticmethod(describe), staticmethod(carry_out)
+
+    def __init__(self, group_slots: int) -> None:
+        self.group_slots = group_slots
+
+    def count(self) -> int:
+        """A candidate for each group slot."""
+        return self.group_slots
+
+    def actions_for(self, window: Any, decision: Any) -> Iterator[tuple[int, ...]]:
+        """The slot of its group, with the job's spill ratio."""
+        if decision.group is not None:
+            ratio = window.simulator.state.alpha_asked[decision.job]
+            yield group_slot(window, decision, decision.group), 0, value_of(ratio)
+
+
+class Moving(Joining):
+    """A job moves to another group, or stays in its own with another spill ratio."""
+
+    name, table, kinds, stands_for = "change group", "running", ("join", "stay"), (AssignGroup, SetSpill)
+    mark, describe = staticmethod(mark_moves), staticmethod(describe_move)
+
+    def actions_for(self, window: Any, decision: AssignGroup | SetSpill) -> Iterator[tuple[int, ...]]:
+        """The slot of its group."""
+        if isinstance(decision, AssignGroup):
+            yield from super().actions_for(window, decision)
+        else:
+            group = int(window.simulator.state.goal[decision.job])
+            yield group_slot(window, decision, group), 0, value_of(decision.ratio)
