@@ -36,7 +36,7 @@ def composed(
     Args:
         tables: in the order of the observation.
         candidates: the columns of candidates; `legal` and `advance` among them.
-        look: (s, w, m) shows the jobs of the present.
+        look: (s, w, m) shows the jobs of the present; it may set `w.can_act`.
         cluster: (s, w, m, features) writes the `cluster_columns` of the cluster, and what rows share, before the rest.
         parts: (w, mask, at) writes the mask of the parts after the candidate, from `at` on.
         may_advance: (s, w) whether candidate 0 is legal.
@@ -55,8 +55,8 @@ def composed(
     @kernel
     def show(s, w, m):
         w.shows += 1
-        look(s, w, m)
         w.can_act = 0
+        look(s, w, m)
         w.legal[: w.candidates] = 0
         w.legal[0] = may_advance(s, w)
         mark(s, w, m)

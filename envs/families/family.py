@@ -73,8 +73,9 @@ class Family:
         return int(slots[0])
 
     def actions_for(self, window: AgentInterface, decision: Any) -> Iterator[tuple[int, ...]]:
-        """The kinds, and the other parts of an action, that may play a decision that it stands for."""
-        raise TypeError(f"{type(self).__name__} does not say which actions may play a decision: define actions_for")
+        """The kinds, and the other parts of an action, that may play a decision that it stands for: here any kind."""
+        for kind in range(self.count()):
+            yield (kind,)
 
     def hint(self, window: AgentInterface, decision: Any, likely: list[Any] | None) -> str:
         """The end of the message that no action plays `decision`: what to do; `likely`: what one does instead."""

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from ...simulator.base.decisions import Preempt
 from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import NONE
 from ...simulator.groups.kernels.decide import pause
 from ...simulator.jobs.remaining_time import isolated_left_s
 from ..window import MAX_SLOTS, running_candidate, scaled_time
-from .group_join import join_and_spill
+from .group_enter import join_and_spill
 from .group_offers import (
-    OWN_ALONE,
-    OWN_LOADING,
-    OWN_WEIGHT,
+    OWN,
     describe_change,
     describe_gain,
     describe_group,
     describe_own,
-    describe_unknown,
     share_of,
 )
-from .group_sums import alone_of, is_measured, knows, longest_without, round_swapped, use_of, weight_of
+from .group_sums import alone_of, is_measured, iteration_of, knows, longest_without, round_of, use_of, weight_of
 from .groups import GroupFamily, mark_going, may_move
 
 
@@ -58,10 +52,6 @@ class Pausing(GroupFamily):
 
     name, table, kinds, stands_for = "pause", "running", ("pause",), (Preempt,)
     mark, describe, carry_out = staticmethod(mark), staticmethod(describe), staticmethod(carry_out)
-
-    def actions_for(self, window: Any, decision: Preempt) -> Iterator[tuple[int, ...]]:
-        """The only one."""
-        yield (0,)
 
 
 @kernel
@@ -109,24 +99,25 @@ def describe_swap(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
     left = isolated_left_s(s, other)
     offer[to.swap] = 1.0
     offer[to.takes_third] = s.spills
-    offer[to.loading] = w.own[OWN_LOADING]
+    offer[to.loading] = w.own[OWN.loading]
     offer[to.time_left] = scaled_time(w, left)
-    machines, jobs = s.group_machines[group], s.n_goal[group]
-    if not (is_measured(s, other) and knows(w, group)):
-        describe_unknown(s, offer, to, machines, 0.0, 0.0, jobs)
-        return
-    comp = w.comp_sum[group] - s.seen_comp[job] + s.seen_comp[other]
-    comm = w.comm_sum[group] - s.seen_comm[job] + s.seen_comm[other]
-    round_s = round_swapped(s, w, group, job, other)
-    own_s, alone_s = w.own[OWN_ALONE], alone_of(s, other)
-    offer[to.speed] = share_of(alone_s / round_s)
-    speeds = (w.speed_sum[group] - own_s + alone_s) / round_s - w.speed_gain[group]
-    use = use_of(s, comp, comm, machines, round_s) - w.use_gain[group]
-    value = w.value_sum[group] - own_s * w.own[OWN_WEIGHT] + alone_s * weight_of(s, left)
-    describe_change(offer, to, speeds, use, value / round_s - w.value_gain[group])
-    inputs = w.input_sum[group] - s.input_bytes[job] + s.input_bytes[other]
-    models = w.model_sum[group] - s.model_bytes[job] + s.model_bytes[other]
-    describe_group(s, offer, to, comp, comm, machines, round_s, inputs, models, jobs)
+    describe_change(offer, to, 0.0, 0.0, 0.0)
+    machines = s.group_machines[group]
+    comp = comm = round_s = inputs = models = 0.0
+    if is_measured(s, other) and knows(w, group):
+        comp = w.comp_sum[group] - s.seen_comp[job] + s.seen_comp[other]
+        comm = w.comm_sum[group] - s.seen_comm[job] + s.seen_comm[other]
+        longest_s = max(longest_without(w, group, job), iteration_of(s, other, machines))
+        round_s = round_of(comp, comm, machines, longest_s)
+        own_s, alone_s = w.own[OWN.alone], alone_of(s, other)
+        offer[to.speed] = share_of(alone_s / round_s)
+        speeds = (w.speed_sum[group] - own_s + alone_s) / round_s - w.speed_gain[group]
+        use = use_of(s, comp, comm, machines, round_s) - w.use_gain[group]
+        value = w.value_sum[group] - own_s * w.own[OWN.weight] + alone_s * weight_of(s, left)
+        describe_change(offer, to, speeds, use, value / round_s - w.value_gain[group])
+        inputs = w.input_sum[group] - s.input_bytes[job] + s.input_bytes[other]
+        models = w.model_sum[group] - s.model_bytes[job] + s.model_bytes[other]
+    describe_group(s, offer, to, comp, comm, machines, round_s, inputs, models, s.n_goal[group])
 
 
 @kernel

@@ -8,7 +8,7 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import CLIMBS, NONE
 from ...simulator.groups.kernels.decide import set_spill
 from ...simulator.numerics.bitset import next_member
-from .group_sums import balanced, is_measured, knows
+from .group_sums import balance_of, balanced, is_measured, knows
 
 MOST_MACHINES = 256  # that can be asked for
 SPILLS = 12  # values of the third part, at most: climbing, then 0, .1, ..., 1
@@ -22,39 +22,24 @@ def room_of(s, w, group):
 
 
 @kernel
-def clipped(machines, most):
-    """The nearest number from 1 to `most`."""
-    return max(1, min(machines, most))
-
-
-@kernel
-def default_opened_machines(s, w, job):
+def wanted_by_job(s, job):
     """Machines of a new group without a number in the action: the job's balanced number, or its own GPUs."""
-    wanted = balanced(s.seen_comp[job], s.seen_comm[job]) if is_measured(s, job) else s.gpus[job]
-    return clipped(wanted, w.available)
+    return balance_of(s, job) if is_measured(s, job) else s.gpus[job]
 
 
 @kernel
-def default_group_machines(s, w, group):
+def wanted_by_group(s, w, group):
     """Machines of a group without a number in the action: its balanced number, or its present one."""
-    wanted = s.group_machines[group]
     if s.n_goal[group] > 0 and knows(w, group):
-        wanted = balanced(w.comp_sum[group], w.comm_sum[group])
-    return clipped(wanted, room_of(s, w, group))
+        return balanced(w.comp_sum[group], w.comm_sum[group])
+    return s.group_machines[group]
 
 
 @kernel
-def machines_opened(s, w, job, machines):
-    """Machines of a new group, by the second part of an action; 0 or less: `default_opened_machines`."""
-    asked = min(machines, w.machine_choices)
-    return default_opened_machines(s, w, job) if asked <= 0 else clipped(asked, w.available)
-
-
-@kernel
-def machines_given(s, w, group, machines):
-    """Machines of a group, by the second part of an action; 0 or less: `default_group_machines`."""
-    asked = min(machines, w.machine_choices)
-    return default_group_machines(s, w, group) if asked <= 0 else clipped(asked, room_of(s, w, group))
+def machines_taken(w, asked, wanted, most):
+    """Machines of a group, 1 to `most`: by the second part of an action; 0 or less: `wanted`."""
+    asked = min(asked, w.machine_choices)
+    return max(1, min(asked if asked > 0 else wanted, most))
 
 
 @kernel

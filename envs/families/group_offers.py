@@ -3,19 +3,21 @@
 Memory columns are the group's needs; garbage collection and disks are not predicted.
 """
 
+from collections import namedtuple
+
 from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import isolated_left_s
 from ...simulator.numerics.fast_log import log_from_one
 from ..window import scaled_time
-from .group_sums import alone_of, knows, round_without, use_of, weight_of
+from .group_sums import alone_of, knows, longest_without, round_of, use_of, weight_of
 
 LOG_HOUR = 8.188966863648876  # log(1 + 3600)
 FEW = 4.0  # members of a group that read 0.5
 
 # Scratch of a window, of the considered job: gains of its group without it, and whether they are known; then seconds of
 # its iteration alone, the weight of its speed, and features of it.
-SCRATCH = 9
-OWN_SPEEDS, OWN_USE, OWN_VALUE, OWN_KNOWN, OWN_ALONE, OWN_WEIGHT, OWN_LEFT, OWN_SPEED, OWN_LOADING = range(SCRATCH)
+Own = namedtuple("Own", "speeds use value is_known alone weight left speed loading")
+OWN = Own(*range(len(Own._fields)))
 
 
 @kernel
@@ -50,31 +52,31 @@ def consider(s, w, job):
     """Modify `w.own`: a job, and the gain of its future group without it."""
     own = w.own
     left = isolated_left_s(s, job)
-    own[OWN_SPEEDS] = own[OWN_USE] = own[OWN_VALUE] = 0.0
-    own[OWN_ALONE] = alone_of(s, job)
-    own[OWN_WEIGHT] = weight_of(s, left)
-    own[OWN_LEFT] = scaled_time(w, left)
-    own[OWN_SPEED] = share_of(speed_now(s, w, job))
-    own[OWN_LOADING] = scaled_time(w, s.move_s)
+    own[OWN.speeds] = own[OWN.use] = own[OWN.value] = 0.0
+    own[OWN.alone] = alone_of(s, job)
+    own[OWN.weight] = weight_of(s, left)
+    own[OWN.left] = scaled_time(w, left)
+    own[OWN.speed] = share_of(speed_now(s, w, job))
+    own[OWN.loading] = scaled_time(w, s.move_s)
     group = s.goal[job]
-    own[OWN_KNOWN] = group < 0 or knows(w, group)
+    own[OWN.is_known] = group < 0 or knows(w, group)
     if group < 0 or not knows(w, group):
         return
-    own[OWN_SPEEDS], own[OWN_USE], own[OWN_VALUE] = -w.speed_gain[group], -w.use_gain[group], -w.value_gain[group]
+    own[OWN.speeds], own[OWN.use], own[OWN.value] = -w.speed_gain[group], -w.use_gain[group], -w.value_gain[group]
     if s.n_goal[group] > 1:
-        round_s = round_without(s, w, group, job)
         comp, comm = w.comp_sum[group] - s.seen_comp[job], w.comm_sum[group] - s.seen_comm[job]
-        alone_s = own[OWN_ALONE]
-        own[OWN_SPEEDS] += (w.speed_sum[group] - alone_s) / round_s
-        own[OWN_USE] += use_of(s, comp, comm, s.group_machines[group], round_s)
-        own[OWN_VALUE] += (w.value_sum[group] - alone_s * own[OWN_WEIGHT]) / round_s
+        round_s = round_of(comp, comm, s.group_machines[group], longest_without(w, group, job))
+        alone_s = own[OWN.alone]
+        own[OWN.speeds] += (w.speed_sum[group] - alone_s) / round_s
+        own[OWN.use] += use_of(s, comp, comm, s.group_machines[group], round_s)
+        own[OWN.value] += (w.value_sum[group] - alone_s * own[OWN.weight]) / round_s
 
 
 @kernel
 def describe_own(w, offer, to):
     """Modify `offer`: the columns of the considered job."""
-    offer[to.time_left] = w.own[OWN_LEFT]
-    offer[to.speed_now] = w.own[OWN_SPEED]
+    offer[to.time_left] = w.own[OWN.left]
+    offer[to.speed_now] = w.own[OWN.speed]
 
 
 @kernel
@@ -88,7 +90,7 @@ def describe_change(offer, to, speeds, use, value):
 @kernel
 def describe_gain(w, offer, to, speeds, use, value):
     """Modify `offer`: gains where the considered job leaves, and these where it goes."""
-    describe_change(offer, to, w.own[OWN_SPEEDS] + speeds, w.own[OWN_USE] + use, w.own[OWN_VALUE] + value)
+    describe_change(offer, to, w.own[OWN.speeds] + speeds, w.own[OWN.use] + use, w.own[OWN.value] + value)
 
 
 @kernel
@@ -103,10 +105,3 @@ def describe_group(s, offer, to, comp, comm, machines, round_s, inputs, models, 
     offer[to.memory_needed] = (inputs + models) / (inputs + models + memory)
     offer[to.memory_spilled] = min(1.0, models / memory)
     offer[to.members] = jobs / (jobs + FEW)
-
-
-@kernel
-def describe_unknown(s, offer, to, machines, inputs, models, jobs):
-    """Modify `offer`: a group whose times are unknown, and no known change."""
-    describe_change(offer, to, 0.0, 0.0, 0.0)
-    describe_group(s, offer, to, 0.0, 0.0, machines, 0.0, inputs, models, jobs)

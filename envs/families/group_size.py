@@ -9,9 +9,9 @@ from ...simulator.base.decisions import SetMachines
 from ...simulator.compiler.jit import kernel
 from ...simulator.groups.kernels.decide import set_machines
 from ..window import running_candidate, scaled_time
-from .group_numbers import are_other, default_group_machines, machines_given, room_of
+from .group_numbers import are_other, machines_taken, room_of, wanted_by_group
 from .group_offers import describe_change, describe_group
-from .group_sums import knows, round_on, use_of
+from .group_sums import knows, longest_on, round_of, use_of
 from .groups import GroupFamily, group_slot, machines_of
 
 
@@ -31,7 +31,7 @@ def mark(s, w, m, first):
 @kernel
 def describe(s, w, m, slot, group, kind, shown, of, offer, to, is_new):
     """Write the group on its balanced number of machines, or the nearest possible one."""
-    machines = default_group_machines(s, w, group)
+    machines = machines_taken(w, 0, wanted_by_group(s, w, group), room_of(s, w, group))
     present = s.group_machines[group]
     moved = abs(machines - present) / max(machines, present)
     offer[to.give] = offer[to.takes_second] = 1.0
@@ -42,7 +42,7 @@ def describe(s, w, m, slot, group, kind, shown, of, offer, to, is_new):
     comp, comm = w.comp_sum[group], w.comm_sum[group]
     round_s = 0.0
     if w.round_s[group] > 0.0:
-        round_s = round_on(s, w, group, machines)
+        round_s = round_of(comp, comm, machines, longest_on(s, group, machines))
         speeds = w.speed_sum[group] / round_s - w.speed_gain[group]
         use = use_of(s, comp, comm, machines, round_s) - w.use_gain[group]
         describe_change(offer, to, speeds, use, w.value_sum[group] / round_s - w.value_gain[group])
@@ -53,7 +53,7 @@ def describe(s, w, m, slot, group, kind, shown, of, offer, to, is_new):
 @kernel
 def carry_out(s, w, m, slot, group, kind, action):
     """Modify `s`: the group has so many machines; True if others than asked for."""
-    taken = machines_given(s, w, group, action[1])
+    taken = machines_taken(w, action[1], wanted_by_group(s, w, group), room_of(s, w, group))
     set_machines(s, group, taken)
     return are_other(taken, action[1])
 

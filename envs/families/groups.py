@@ -21,7 +21,7 @@ from ...simulator.groups.kernels.group_clock import advance
 from ..window import fill_slots
 from .family import Family
 from .group_numbers import TENTHS
-from .group_offers import SCRATCH
+from .group_offers import OWN
 from .group_sums import sum_fields, sum_groups
 from .tables import Rows, leave_nothing
 
@@ -33,7 +33,7 @@ def group_fields() -> list[tuple[Any, ...]]:
     options = ("group_slots", "machine_choices", "spill_choices")
     present = ("pinned_group", "expert_job", "groups_shown", "available", "most_machines", "may_spill")
     integers = [(name, "i8") for name in options + present]
-    return [*integers, ("shown_group", "i8", (MAX_GROUP_SLOTS,)), ("own", "f8", (SCRATCH,)), *sum_fields()]
+    return [*integers, ("shown_group", "i8", (MAX_GROUP_SLOTS,)), ("own", "f8", (len(OWN),)), *sum_fields()]
 
 
 @kernel
@@ -45,6 +45,7 @@ def look(s, w, m):
     _fill_groups(s, w)
     w.available = available_machines(s)
     w.most_machines = w.may_spill = 0  # of the legal candidates
+    w.can_act = w.has_acted  # after a first decision only candidate 0 ends the instant
 
 
 @kernel
@@ -84,12 +85,6 @@ def mark_going(s, w, candidate):
 def has_jobs(s, w):
     """True if a job waits or is in a group."""
     return s.waiting + s.running > 0
-
-
-@kernel
-def has_begun(s, w):
-    """True if a decision was made at this instant: only candidate 0 ends it then."""
-    return w.has_acted > 0
 
 
 @kernel
@@ -163,7 +158,7 @@ def group_rows(columns: Any, write: Callable[..., Any]) -> Rows:
 class GroupFamily(Family):
     """A decision about jobs in groups."""
 
-    may_act, acts_beyond = staticmethod(has_jobs), staticmethod(has_begun)
+    may_act = staticmethod(has_jobs)
 
     def hint(self, window: Any, decision: Any, likely: list[Any] | None) -> str:
         """Which spill ratios, or numbers of machines, there are."""

@@ -16,10 +16,9 @@ from ...simulator.groups.group_config import GroupTerms
 from ..agent_interface import AgentInterface
 from ..families import groups
 from ..families.composing import composed, window_of
-from ..families.group_join import Joining, Moving
+from ..families.group_enter import Joining, Moving, MovingOut, Opening
 from ..families.group_leave import Pausing, Swapping
 from ..families.group_numbers import MOST_MACHINES, SPILLS, write_parts
-from ..families.group_open import MovingOut, Opening
 from ..families.group_size import Sizing
 from ..families.groups import MAX_GROUP_SLOTS, group_fields
 from ..observation_layout import Part, Table

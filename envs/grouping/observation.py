@@ -4,8 +4,9 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT
 from ...simulator.jobs.remaining_time import isolated_left_s
+from ..families.group_numbers import room_of
 from ..families.group_offers import FEW, consider, share_of, short_time, speed_now
-from ..families.group_sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
+from ..families.group_sums import MAX_GROUPS, alone_of, balance_of, balanced, is_measured, knows
 from ..families.groups import group_rows
 from ..families.tables import running_rows, waiting_rows
 from ..window import ignorance, scaled_count, scaled_slack, scaled_time
@@ -20,9 +21,9 @@ def observe_cluster(s, w, m, features):
     features[:] = 0.0
     wanted = 0
     for slot in range(w.waiting_shown):
-        wanted += _balanced(s, w.waiting_job[slot])
+        wanted += balance_of(s, w.waiting_job[slot])
     for slot in range(w.running_shown):
-        wanted += _balanced(s, w.running_job[slot])
+        wanted += balance_of(s, w.running_job[slot])
     here = max(1, s.waiting + s.running)
     features[CLUSTER.time] = scaled_time(w, s.now_s - s.start_s)
     features[CLUSTER.available] = w.available / s.n_machines
@@ -51,19 +52,13 @@ def observe_cluster(s, w, m, features):
 
 
 @kernel
-def _balanced(s, job):
-    """Machines that balance a job; 0 as long as its times are not measured."""
-    return balanced(s.seen_comp[job], s.seen_comm[job]) if is_measured(s, job) else 0
-
-
-@kernel
 def _observe_job(s, w, shown, job):
     """Write the common columns of waiting jobs and those in groups, and consider the job for its candidates."""
     memory = s.n_machines * s.ram_bytes / s.expansion
     shown[JOB.present] = 1.0
     if is_measured(s, job):
         alone_s = alone_of(s, job)
-        wanted = _balanced(s, job)
+        wanted = balance_of(s, job)
         shown[JOB.iteration] = short_time(alone_s)
         shown[JOB.comm] = short_time(s.seen_comm[job])
         shown[JOB.comp_share] = 1.0 - s.seen_comm[job] / alone_s
@@ -113,38 +108,31 @@ def _write_running(s, w, m, slot, job, shown):
 
 @kernel
 def _write_group(s, w, m, slot, group, shown):
-    _observe_group(s, w, shown, group)
-    return True
-
-
-@kernel
-def _observe_group(s, w, shown, group):
     machines = s.group_machines[group]
     members = s.n_goal[group]
     shown[GROUP.present] = 1.0
     shown[GROUP.machines] = machines / s.n_machines
-    shown[GROUP.room] = (w.available + (machines if members > 0 else 0)) / s.n_machines
+    shown[GROUP.room] = room_of(s, w, group) / s.n_machines
     shown[GROUP.members] = members / (members + FEW)
     shown[GROUP.executed] = min(1.0, s.n_members[group] / max(1, members))
     shown[GROUP.memory] = min(1.0, s.group_occupancy[group])
     shown[GROUP.garbage] = 1.0 - 1.0 / s.group_gc[group]
     shown[GROUP.sized] = s.sized_at[group] == s.instants
-    if group >= MAX_GROUPS:
-        return
-    memory = machines * s.ram_bytes / s.expansion
-    shown[GROUP.memory_needed] = share_of((w.input_sum[group] + w.model_sum[group]) / memory)
-    shown[GROUP.memory_spilled] = min(1.0, w.model_sum[group] / memory)
-    if w.unknown[group] > 0 or members == 0:
-        return
-    round_s = w.round_s[group]
-    wanted = balanced(w.comp_sum[group], w.comm_sum[group])
-    shown[GROUP.round] = short_time(round_s)
-    shown[GROUP.cpu] = min(1.0, w.comp_sum[group] / machines / round_s)
-    shown[GROUP.net] = min(1.0, w.comm_sum[group] / round_s)
-    shown[GROUP.longest] = w.longest_s[group] / round_s
-    shown[GROUP.speeds] = share_of(w.speed_gain[group])
-    shown[GROUP.balanced] = wanted / (wanted + s.n_machines)
-    shown[GROUP.measured] = 1.0
+    if group < MAX_GROUPS:
+        memory = machines * s.ram_bytes / s.expansion
+        shown[GROUP.memory_needed] = share_of((w.input_sum[group] + w.model_sum[group]) / memory)
+        shown[GROUP.memory_spilled] = min(1.0, w.model_sum[group] / memory)
+    if members > 0 and knows(w, group):
+        round_s = w.round_s[group]
+        wanted = balanced(w.comp_sum[group], w.comm_sum[group])
+        shown[GROUP.round] = short_time(round_s)
+        shown[GROUP.cpu] = min(1.0, w.comp_sum[group] / machines / round_s)
+        shown[GROUP.net] = min(1.0, w.comm_sum[group] / round_s)
+        shown[GROUP.longest] = w.longest_s[group] / round_s
+        shown[GROUP.speeds] = share_of(w.speed_gain[group])
+        shown[GROUP.balanced] = wanted / (wanted + s.n_machines)
+        shown[GROUP.measured] = 1.0
+    return True
 
 
 TABLES = (
