@@ -142,6 +142,7 @@ class AgentInterface:
         write_window_order(simulator.raw.record, self.ordered(simulator))
         w = self.raw
         w["placer"], w["pinned_job"], w["code"] = PLACERS[self.placer], -1, DECIDE
+        self.force_decision(None)
         w["n_kinds"] = 0
         w["unit_gpus"] = self.unit_gpus or float(simulator.raw.record["n_gpus"])
         if self.order == "classes":

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from ...simulator.base.decisions import AssignGroup, SetSpill
 from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import NONE
 from ...simulator.groups.kernels.decide import join, open_for, set_spill
 from ..window import running_candidate, waiting_candidate
-from .group_numbers import are_other, is_other, machines_taken, ratio_taken, spill, value_of, wanted_by_job
+from .group_numbers import are_other, is_other, machines_taken, ratio_taken, spill, value_of
 from .group_offers import (
     OWN,
     describe_change,
@@ -19,7 +19,7 @@ from .group_offers import (
     describe_own,
     share_of,
 )
-from .group_sums import is_measured, iteration_of, knows, round_of, use_of
+from .group_sums import balance_of, is_measured, iteration_of, knows, round_of, use_of
 from .groups import GroupFamily, group_slot, machines_of, mark_going, may_move, may_pass
 
 
@@ -50,8 +50,8 @@ def _mark_new(s, w, candidate):
 
 @kernel
 def describe_open(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
-    """Write the job in a group of its own, of the balanced number of machines."""
-    machines = machines_taken(w, 0, wanted_by_job(s, job), w.available)
+    """Write the job in a group of its own, of the balanced number of machines, or of that of its own run time."""
+    machines = machines_taken(w, 0, balance_of(s, job, s.gpus[job]), w.available)
     offer[to.open] = offer[to.takes_second] = 1.0
     offer[to.takes_third] = s.spills
     offer[to.loading] = w.own[OWN.loading]
@@ -70,7 +70,7 @@ def describe_open(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
 def carry_out_open(s, w, m, slot, job, kind, action):
     """Modify `s`: open a group for the job; True if with other numbers than asked for."""
     machines, value = action[1], action[2]
-    taken = machines_taken(w, machines, wanted_by_job(s, job), w.available)
+    taken = machines_taken(w, machines, balance_of(s, job, s.gpus[job]), w.available)
     ratio = ratio_taken(s, w, job, NONE, taken, value)
     open_for(s, job, taken)
     return spill(s, job, ratio, value) or are_other(taken, machines)
@@ -180,8 +180,9 @@ def join_and_spill(s, w, job, group, value):
 class Joining(GroupFamily):
     """A waiting job joins one of the groups in `group_slots`, a candidate each."""
 
-    name, table, kinds, stands_for = "join", "queue", ("join",), (AssignGroup,)
-    is_counted = True
+    name, table, is_counted = "join", "queue", True
+    kinds: ClassVar[tuple[str, ...]] = ("join",)
+    stands_for: ClassVar[tuple[type, ...]] = (AssignGroup,)
     mark, describe, carry_out = staticmethod(mark_joins), staticmethod(describe_join), staticmethod(carry_out_join)
 
     def __init__(self, group_slots: int) -> None:

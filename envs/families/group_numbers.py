@@ -8,7 +8,7 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import CLIMBS, NONE
 from ...simulator.groups.kernels.decide import set_spill
 from ...simulator.numerics.bitset import next_member
-from .group_sums import balance_of, balanced, is_measured, knows
+from .group_sums import balanced, knows
 
 MOST_MACHINES = 256  # that can be asked for
 SPILLS = 12  # values of the third part, at most: climbing, then 0, .1, ..., 1
@@ -19,12 +19,6 @@ TENTHS = 10.0
 def room_of(s, w, group):
     """Machines that a group could have: its own and free ones."""
     return w.available + (s.group_machines[group] if s.n_goal[group] > 0 else 0)
-
-
-@kernel
-def wanted_by_job(s, job):
-    """Machines of a new group without a number in the action: the job's balanced number, or its own GPUs."""
-    return balance_of(s, job) if is_measured(s, job) else s.gpus[job]
 
 
 @kernel

@@ -7,10 +7,7 @@ CPU use plus half of that of its network use (the paper's score, Eq. 4), and the
 the hours that the jobs have left, which shortens the mean JCT where run times are known.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 from ...simulator.base.codes import TIMES_HIDDEN
 from ...simulator.compiler.jit import kernel
@@ -23,15 +20,14 @@ BETA = 0.5  # of network use, beside CPU use
 LEAST_LEFT_S = 60.0  # a job with less left counts as one with a minute left
 
 
-def sum_fields() -> list[tuple[Any, ...]]:
-    """Fields of a window, by group; all are sums but for the longest two iterations and the round."""
-    times = ("comp_sum", "comm_sum", "longest_s", "second_s")  # machine-seconds; seconds, here the longest two
-    speeds = ("speed_sum", "value_sum")  # of seconds of iterations alone; of the same over the roots of hours left
-    bytes_ = ("input_sum", "model_sum")
-    gains = ("round_s", "speed_gain", "use_gain", "value_gain")  # round_s = 0: unknown
-    integers = ("longest_job", "unknown")  # `unknown`: jobs whose times are not measured yet
-    floats = [(name, "f8", (MAX_GROUPS,)) for name in times + speeds + bytes_ + gains]
-    return floats + [(name, "i8", (MAX_GROUPS,)) for name in integers]
+# Fields of a window, by group; all are sums but for the longest two iterations and the round.
+TIMES = ("comp_sum", "comm_sum", "longest_s", "second_s")  # machine-seconds; seconds, here the longest two
+SPEEDS = ("speed_sum", "value_sum")  # of seconds of iterations alone; of the same over the roots of hours left
+BYTES = ("input_sum", "model_sum")
+GAINS = ("round_s", "speed_gain", "use_gain", "value_gain")  # round_s = 0: unknown
+INTEGERS = ("longest_job", "unknown")  # `unknown`: jobs whose times are not measured yet
+SUMS = [(name, "f8", (MAX_GROUPS,)) for name in TIMES + SPEEDS + BYTES + GAINS]
+SUMS += [(name, "i8", (MAX_GROUPS,)) for name in INTEGERS]
 
 
 @kernel
@@ -160,6 +156,6 @@ def balanced(comp, comm):
 
 
 @kernel
-def balance_of(s, job):
-    """The same for a job; 0 as long as its times are not measured."""
-    return balanced(s.seen_comp[job], s.seen_comm[job]) if is_measured(s, job) else 0
+def balance_of(s, job, otherwise):
+    """The same for a job; `otherwise` as long as its times are not measured."""
+    return balanced(s.seen_comp[job], s.seen_comm[job]) if is_measured(s, job) else otherwise

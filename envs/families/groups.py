@@ -18,22 +18,19 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import NONE
 from ...simulator.groups.kernels.decide import available_machines
 from ...simulator.groups.kernels.group_clock import advance
+from ..step import always
 from ..window import fill_slots
 from .family import Family
 from .group_numbers import TENTHS
 from .group_offers import OWN
-from .group_sums import sum_fields, sum_groups
+from .group_sums import SUMS, sum_groups
 from .tables import Rows, leave_nothing
 
 MAX_GROUP_SLOTS = 32
-
-
-def group_fields() -> list[tuple[Any, ...]]:
-    """The fields of a window that shows groups, for all families that decide about them."""
-    options = ("group_slots", "machine_choices", "spill_choices")
-    present = ("pinned_group", "expert_job", "groups_shown", "available", "most_machines", "may_spill")
-    integers = [(name, "i8") for name in options + present]
-    return [*integers, ("shown_group", "i8", (MAX_GROUP_SLOTS,)), ("own", "f8", (len(OWN),)), *sum_fields()]
+OPTIONS = ("group_slots", "machine_choices", "spill_choices")
+PRESENT = ("pinned_group", "expert_job", "groups_shown", "available", "most_machines", "may_spill")
+FIELDS: list[tuple[Any, ...]] = [(name, "i8") for name in OPTIONS + PRESENT]
+FIELDS += [("shown_group", "i8", (MAX_GROUP_SLOTS,)), ("own", "f8", (len(OWN),)), *SUMS]
 
 
 @kernel
@@ -79,12 +76,6 @@ def mark_going(s, w, candidate):
     w.legal[candidate] = 1
     w.may_spill |= s.spills
     w.can_act = 1
-
-
-@kernel
-def has_jobs(s, w):
-    """True if a job waits or is in a group."""
-    return s.waiting + s.running > 0
 
 
 @kernel
@@ -158,7 +149,7 @@ def group_rows(columns: Any, write: Callable[..., Any]) -> Rows:
 class GroupFamily(Family):
     """A decision about jobs in groups."""
 
-    may_act = staticmethod(has_jobs)
+    may_act = staticmethod(always)
 
     def hint(self, window: Any, decision: Any, likely: list[Any] | None) -> str:
         """Which spill ratios, or numbers of machines, there are."""

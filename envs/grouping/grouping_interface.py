@@ -20,7 +20,7 @@ from ..families.group_enter import Joining, Moving, MovingOut, Opening
 from ..families.group_leave import Pausing, Swapping
 from ..families.group_numbers import MOST_MACHINES, SPILLS, write_parts
 from ..families.group_size import Sizing
-from ..families.groups import MAX_GROUP_SLOTS, group_fields
+from ..families.groups import FIELDS, MAX_GROUP_SLOTS
 from ..observation_layout import Part, Table
 from ..registration import ENVIRONMENTS
 from .columns import CANDIDATES, CLUSTER, GROUP, QUEUE, RUNNING
@@ -48,7 +48,7 @@ KERNELS = composed(
 @cache
 def window_dtype() -> np.dtype:
     """One window, with room for the largest number of slots."""
-    return window_of(FAMILIES, group_fields(), kinds=len(FAMILIES) + 2 * (MAX_GROUP_SLOTS - 1))
+    return window_of(FAMILIES, FIELDS, kinds=len(FAMILIES) + 2 * (MAX_GROUP_SLOTS - 1))
 
 
 class GroupingInterface(AgentInterface):
@@ -89,11 +89,6 @@ class GroupingInterface(AgentInterface):
     def terms(env_kwargs: Mapping[str, Any]) -> Any:
         """The terms that hold for every policy: the simulator's defaults."""
         return GroupTerms()
-
-    def attach(self, simulator: Any) -> None:
-        """Show a run, whatever its state; its window gets the order of this interface."""
-        super().attach(simulator)
-        self.raw["pinned_group"] = -1
 
     def force_decision(self, decision: Decision | None) -> None:
         """Modify the window: show the group of a policy's next decision first."""

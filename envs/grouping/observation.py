@@ -21,9 +21,9 @@ def observe_cluster(s, w, m, features):
     features[:] = 0.0
     wanted = 0
     for slot in range(w.waiting_shown):
-        wanted += balance_of(s, w.waiting_job[slot])
+        wanted += balance_of(s, w.waiting_job[slot], 0)
     for slot in range(w.running_shown):
-        wanted += balance_of(s, w.running_job[slot])
+        wanted += balance_of(s, w.running_job[slot], 0)
     here = max(1, s.waiting + s.running)
     features[CLUSTER.time] = scaled_time(w, s.now_s - s.start_s)
     features[CLUSTER.available] = w.available / s.n_machines
@@ -58,7 +58,7 @@ def _observe_job(s, w, shown, job):
     shown[JOB.present] = 1.0
     if is_measured(s, job):
         alone_s = alone_of(s, job)
-        wanted = balance_of(s, job)
+        wanted = balanced(s.seen_comp[job], s.seen_comm[job])
         shown[JOB.iteration] = short_time(alone_s)
         shown[JOB.comm] = short_time(s.seen_comm[job])
         shown[JOB.comp_share] = 1.0 - s.seen_comm[job] / alone_s
