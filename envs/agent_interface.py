@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -23,7 +25,7 @@ from ..simulator.rules.rule import PLACERS, Rule
 from .families.family import Family
 from .observation_layout import Part, Table, Tables, places_of
 from .step import Kernels
-from .window import KINDS, MAX_SLOTS, no_solvers, running_candidate, waiting_candidate
+from .window import KINDS, MAX_SLOTS, no_solvers
 
 ORDERS = ("arrival", "shortest", "smallest", "classes")
 NO_SOLVERS = no_solvers()
@@ -104,6 +106,8 @@ class AgentInterface:
         self.sizes = {"cluster": cluster}
         tables = {"queue": waiting_table, "running": running_table, **more}
         self.sizes |= {name: table.rows * table.columns for name, table in tables.items()}
+        firsts = accumulate((table.rows * table.kinds for table in tables.values()), initial=1 + plans)
+        self._candidates_of = {name: (first, tables[name].kinds) for name, first in zip(tables, firsts, strict=False)}
         value_columns = sum(part.size * part.features for part in others)
         if value_columns:
             self.sizes[self.values] = value_columns
@@ -112,8 +116,8 @@ class AgentInterface:
         self.simulator: Simulator
 
     def _laid_out(self, families: tuple[Family, ...]) -> tuple[int, int]:
-        """Modify the window: which candidates of a row belong to each family; returns how many rows have."""
-        counts = dict.fromkeys(("queue", "running"), 0)
+        """Modify the window: which candidates of a row belong to each family; returns how many slots of jobs have."""
+        counts: Counter[str] = Counter()
         for place, family in enumerate(families):
             self.window.first_kind[place], self.window.n_kinds_of[place] = counts[family.table], family.count()
             counts[family.table] += family.count()
@@ -138,6 +142,7 @@ class AgentInterface:
         write_window_order(simulator.raw.record, self.ordered(simulator))
         w = self.raw
         w["placer"], w["pinned_job"], w["code"] = PLACERS[self.placer], -1, DECIDE
+        self.force_decision(None)
         w["n_kinds"] = 0
         w["unit_gpus"] = self.unit_gpus or float(simulator.raw.record["n_gpus"])
         if self.order == "classes":
@@ -232,20 +237,22 @@ class AgentInterface:
     def actions_for(self, decision: Any) -> Iterator[tuple[int, ...]]:
         """The actions that may play `decision`, the likeliest first; few, since each legal one is rehearsed.
 
-        InvalidDecision: the window does not show its job.
+        InvalidDecision: the window does not show its job, or its group.
         """
+        unseen, is_seen = None, False
         for place, family in enumerate(self.families):
             if isinstance(decision, family.stands_for):
-                first = self._row_of(family, decision) + int(self.window.first_kind[place])
+                first, kinds = self._candidates_of[family.table]
+                try:
+                    first += kinds * family.slot(self, decision) + int(self.window.first_kind[place])
+                except InvalidDecision as error:
+                    unseen = error
+                    continue
+                is_seen = True
                 for kind, *others in family.actions_for(self, decision):
                     yield first + kind, *others, *[0] * (len(self.parts) - 1 - len(others))
-
-    def _row_of(self, family: Family, decision: Any) -> int:
-        """The first candidate of the row that a decision is about."""
-        w = self.window
-        if family.table == "queue":
-            return int(waiting_candidate(w, slot_of(w.waiting_job, decision), 0))
-        return int(running_candidate(w, slot_of(w.running_job, decision), 0))
+        if unseen and not is_seen:
+            raise unseen
 
     def hint(self, decision: Any, likely: list[Any] | None) -> str:
         """The end of the message that no action plays `decision`: what to do; `likely`: what one does instead."""
@@ -287,11 +294,3 @@ def _is_met(wanted: Decision, found: Decision) -> bool:
         for name, value in vars(wanted).items()
         if value is not None or name not in ("batch", "sub_batch")
     )
-
-
-def slot_of(shown: np.ndarray, decision: Any) -> int:
-    """The slot that shows the job of a decision; InvalidDecision if none does."""
-    slots = np.flatnonzero(shown == decision.job)
-    if len(slots) == 0:
-        raise InvalidDecision(f"{decision!r}: the window does not show job {decision.job}; give it more slots")
-    return int(slots[0])

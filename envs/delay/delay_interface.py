@@ -75,7 +75,6 @@ class DelayInterface(AgentInterface):
         """Show a run, whatever its state; its window gets the order of this interface."""
         super().attach(simulator)
         w, jobs = self.raw, len(simulator.workload)
-        unforce_gpus(w)
         w["known_job"] = w["written_job"] = w["written_runner"] = NO_JOB
         w["ran"][: max(self._jobs_shown, jobs), RAN_JOB] = (
             NO_JOB  # no more than are in use: each is a line of the cache

@@ -28,6 +28,7 @@ def composed(
     cluster: Callable[..., Any],
     cluster_columns: int,
     parts: Callable[..., Any],
+    may_advance: Callable[..., Any] = may_advance,
     **step: Any,
 ) -> Kernels:
     """The kernels of an environment with these families; candidates lie table by table, in a row family by family.
@@ -35,9 +36,10 @@ def composed(
     Args:
         tables: in the order of the observation.
         candidates: the columns of candidates; `legal` and `advance` among them.
-        look: (s, w, m) shows the jobs of the present.
-        cluster: (s, w, m, features) writes the `cluster_columns` of the cluster, and what rows share.
+        look: (s, w, m) shows the jobs of the present; it may set `w.can_act`.
+        cluster: (s, w, m, features) writes the `cluster_columns` of the cluster, and what rows share, before the rest.
         parts: (w, mask, at) writes the mask of the parts after the candidate, from `at` on.
+        may_advance: (s, w) whether candidate 0 is legal.
         step: see `stepping`.
     """
     placed = _placed(families, tables)
@@ -53,8 +55,8 @@ def composed(
     @kernel
     def show(s, w, m):
         w.shows += 1
-        look(s, w, m)
         w.can_act = 0
+        look(s, w, m)
         w.legal[: w.candidates] = 0
         w.legal[0] = may_advance(s, w)
         mark(s, w, m)
@@ -64,8 +66,8 @@ def composed(
     @kernel
     def observe(s, w, m, features, mask):
         at = features.size - w.candidates * columns
-        features[at + legal] = features[at + advance] = w.legal[0]
         cluster(s, w, m, features)
+        features[at + legal] = features[at + advance] = w.legal[0]
         write(s, w, m, features, mask, cluster_columns, at + columns, 1)
         for candidate in range(w.candidates):
             mask[candidate] = w.legal[candidate]
@@ -79,7 +81,7 @@ def window_of(families: Sequence[type[Family]], fields: Sequence[tuple[Any, ...]
 
     Args:
         fields: its own ones.
-        kinds: the most candidates of a waiting and of a running job together; 0: one of each kind.
+        kinds: the most candidates of a row of each table together; 0: one of each kind.
     """
     candidates = 1 + (kinds or sum(map(_count, families))) * MAX_SLOTS
     of_families = [field for family in families for field in family.fields]

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from ...simulator.base.errors import InvalidDecision
 from ...simulator.compiler.jit import kernel
 
 if TYPE_CHECKING:
@@ -61,9 +64,18 @@ class Family:
         """Number of its candidates of a row."""
         return len(self.kinds)
 
+    def slot(self, window: AgentInterface, decision: Any) -> int:
+        """The row of its table that is about a decision; InvalidDecision: none is."""
+        w = window.window
+        slots = np.flatnonzero((w.waiting_job if self.table == "queue" else w.running_job) == decision.job)
+        if len(slots) == 0:
+            raise InvalidDecision(f"{decision!r}: the window does not show job {decision.job}; give it more slots")
+        return int(slots[0])
+
     def actions_for(self, window: AgentInterface, decision: Any) -> Iterator[tuple[int, ...]]:
-        """The kinds, and the other parts of an action, that may play a decision that it stands for."""
-        raise TypeError(f"{type(self).__name__} does not say which actions may play a decision: define actions_for")
+        """The kinds, and the other parts of an action, that may play a decision that it stands for: here any kind."""
+        for kind in range(self.count()):
+            yield (kind,)
 
     def hint(self, window: AgentInterface, decision: Any, likely: list[Any] | None) -> str:
         """The end of the message that no action plays `decision`: what to do; `likely`: what one does instead."""

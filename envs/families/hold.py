@@ -88,10 +88,6 @@ class UntilOffer(Family):
     name, table, kinds, stands_for = "hold", "queue", ("hold",), (Hold,)
     mark, describe, carry_out = staticmethod(mark), staticmethod(describe), staticmethod(carry_out)
 
-    def actions_for(self, window: Any, decision: Hold) -> Iterator[tuple[int, ...]]:
-        """The only one."""
-        yield (0,)
-
     def hint(self, window: Any, decision: Hold, likely: list[Any] | None) -> str:
         """That it lasts until the next offer."""
         is_plain = (decision.until_s, decision.tier) == (None, None)

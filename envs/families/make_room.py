@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from ...policies.greedy.room import find_room, make_room
 from ...simulator.base.codes import TIMES_HIDDEN
@@ -87,7 +85,3 @@ class RoomMaking(Family):
     )
     mark, describe, carry_out = staticmethod(mark), staticmethod(describe), staticmethod(carry_out)
     may_act = staticmethod(may_act)
-
-    def actions_for(self, window: Any, decision: Any) -> Iterator[tuple[int, ...]]:
-        """The only one."""
-        yield (0,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...simulator.base.decisions import Migrate
@@ -103,11 +102,6 @@ class Moving(Family):
     )
     mark, describe, carry_out = staticmethod(mark), staticmethod(describe), staticmethod(carry_out)
     may_act, acts_beyond = staticmethod(may_act), staticmethod(acts_beyond)
-
-    def actions_for(self, window: Any, decision: Migrate) -> Iterator[tuple[int, ...]]:
-        """Both: a policy's place may be either."""
-        yield (BETTER,)
-        yield (FULLER,)
 
     def hint(self, window: Any, decision: Migrate, likely: list[Any] | None) -> str:
         """When jobs can move."""

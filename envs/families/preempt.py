@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...simulator.base.decisions import Preempt
@@ -73,10 +73,6 @@ class Preemption(Family):
     name, table, kinds, stands_for = "preempt", "running", ("preempt",), (Preempt,)
     mark, may_act, acts_beyond = map(staticmethod, stopping(may_act))
     describe, carry_out = staticmethod(describe), staticmethod(carry_out)
-
-    def actions_for(self, window: Any, decision: Preempt) -> Iterator[tuple[int, ...]]:
-        """The only one."""
-        yield (0,)
 
     def hint(self, window: Any, decision: Preempt, likely: list[Any] | None) -> str:
         """When jobs can be stopped."""

@@ -6,7 +6,6 @@ GPUs) have the same gangs, so they are found once a look, unless the placer draw
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...policies.passes.starts import start
@@ -212,11 +211,6 @@ class TierStart(Family):
     )
     mark, describe, carry_out = staticmethod(mark), staticmethod(describe), staticmethod(carry_out)
     may_act, acts_beyond = staticmethod(may_act), staticmethod(acts_beyond)
-
-    def actions_for(self, window: Any, decision: Any) -> Iterator[tuple[int, ...]]:
-        """Every target: the gang of a policy's placer may lie at any."""
-        for kind in range(TARGETS):
-            yield (kind,)
 
     def hint(self, window: Any, decision: Any, likely: list[Any] | None) -> str:
         """What to do where no start plays `decision`."""

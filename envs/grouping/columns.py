@@ -84,7 +84,7 @@ GROUP = table(
     sized=flag("it has got machines at this instant"),
     measured=flag("the times of all its jobs are measured"),
 )
-KINDS = table(
+CANDIDATES = table(
     legal=flag("legal"),
     advance=flag("advance"),
     open=flag("open a group"),
@@ -95,8 +95,6 @@ KINDS = table(
     give=flag("give machines"),
     takes_second=flag("the second part of the action means something"),
     takes_third=flag("the third part means something"),
-)
-OFFER = table(
     speeds=Column("change of the sum of speeds", CHANGE),
     use=Column("change of CPU use + half of network use", CHANGE),
     value=Column("change of the sum of speeds over roots of hours left; 1/2 where run times are not known", CHANGE),
@@ -112,4 +110,3 @@ OFFER = table(
     time_left=Column("isolated run time that the job has left; 0 where it is not known", TIME),
     members=Column("jobs of the group", FEW_JOBS),
 )
-CANDIDATES = joined(KINDS, OFFER)

@@ -10,9 +10,9 @@ import numpy as np
 from ...simulator.cluster.topology import Topology
 from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv
+from ..families.group_numbers import SPILLS
 from ..vector import ClusterVectorEnv
 from .grouping_interface import GROUP_SLOTS, RUNNING_SLOTS, SLOTS, GroupingInterface
-from .grouping_window import SPILLS
 
 
 class GroupingEnv(ClusterEnv):

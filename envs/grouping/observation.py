@@ -1,77 +1,20 @@
-"""Features of the present, written by one kernel: the columns of columns.py."""
+"""What Grouping-v0 shows of the present: the cluster, and the rows of jobs and of groups (columns.py)."""
 
 from ...simulator.compiler.jit import kernel
 from ...simulator.groups.group_codes import LOADING as IS_LOADING
 from ...simulator.groups.group_codes import OUT
 from ...simulator.jobs.remaining_time import isolated_left_s
-from ..window import (
-    ignorance,
-    running_candidate,
-    scale_times,
-    scaled_count,
-    scaled_slack,
-    scaled_time,
-    waiting_candidate,
-)
-from .columns import CANDIDATES, CLUSTER, GROUP, JOB, OFFER, QUEUE, RUNNING
-from .grouping_offers import (
-    FEW,
-    consider,
-    describe_gain,
-    describe_join,
-    describe_open,
-    describe_own,
-    describe_present,
-    describe_size,
-    describe_swap,
-    share_of,
-    short_time,
-    speed_now,
-)
-from .grouping_window import OPEN_KIND, PAUSE_KIND, TIMES, group_candidate, open_kind
-from .sums import MAX_GROUPS, alone_of, balanced, is_measured, knows
+from ..families.group_numbers import room_of
+from ..families.group_offers import FEW, consider, share_of, short_time, speed_now
+from ..families.group_sums import MAX_GROUPS, alone_of, balance_of, balanced, is_measured, knows
+from ..families.groups import group_rows
+from ..families.tables import running_rows, waiting_rows
+from ..window import MAX_SLOTS, ignorance, scale_times, scaled_count, scaled_slack, scaled_time
+from .columns import CLUSTER, GROUP, JOB, QUEUE, RUNNING
 
-QUEUE_COLUMNS, RUNNING_COLUMNS, GROUP_COLUMNS = len(QUEUE), len(RUNNING), len(GROUP)
-CANDIDATE_COLUMNS = len(CANDIDATES)
-FIRST_OFFER, OFFER_COLUMNS = CANDIDATES.speeds, len(OFFER)  # the columns of OFFER begin there
 CROWD = 8.0  # groups, or speeds, that read 0.5
-
-
-@kernel
-def observe(s, w, features):
-    """Write all features, float32: cluster, queue, running, groups and candidates, row by row."""
-    features[:] = 0.0
-    queue = len(CLUSTER)
-    running = queue + w.slots * QUEUE_COLUMNS
-    groups = running + w.running_slots * RUNNING_COLUMNS
-    candidates = groups + w.group_slots * GROUP_COLUMNS
-    features[candidates + CANDIDATES.legal] = features[candidates + CANDIDATES.advance] = w.legal[0]
-    wanted = time = 0
-    _scale_times(s, w)
-    for slot in range(w.waiting_shown):
-        job = w.waiting_job[slot]
-        wanted += _observe_waiting(s, w, features[queue : queue + QUEUE_COLUMNS], job, time)
-        _offer_waiting(s, w, features[candidates:], slot, job)
-        queue += QUEUE_COLUMNS
-        time += TIMES
-    for slot in range(w.running_shown):
-        job = w.running_job[slot]
-        wanted += _observe_running(s, w, features[running : running + RUNNING_COLUMNS], job, time)
-        _offer_running(s, w, features[candidates:], slot, job)
-        running += RUNNING_COLUMNS
-        time += TIMES
-    for k in range(w.groups_shown):
-        _observe_group(s, w, features[groups : groups + GROUP_COLUMNS], w.shown_group[k])
-        candidate = group_candidate(w, k)
-        if w.legal[candidate]:
-            at = candidates + candidate * CANDIDATE_COLUMNS
-            features[at + CANDIDATES.legal] = features[at + CANDIDATES.give] = features[
-                at + CANDIDATES.takes_second
-            ] = 1.0
-            first = at + FIRST_OFFER
-            describe_size(s, w, w.shown_group[k], features[first : first + OFFER_COLUMNS])
-        groups += GROUP_COLUMNS
-    _observe_cluster(s, w, features, wanted)
+TIMES = 4  # features of a job that are times
+FIELDS = (("times", "f8", (2 * TIMES * MAX_SLOTS,)),)  # scratch
 
 
 @kernel
@@ -90,7 +33,15 @@ def _scale_times(s, w):
 
 
 @kernel
-def _observe_cluster(s, w, features, wanted):
+def observe_cluster(s, w, m, features):
+    """Write the cluster, and prepare the times of the rows; the rest becomes 0, to be written anew."""
+    features[:] = 0.0
+    _scale_times(s, w)
+    wanted = 0
+    for slot in range(w.waiting_shown):
+        wanted += balance_of(s, w.waiting_job[slot], 0)
+    for slot in range(w.running_shown):
+        wanted += balance_of(s, w.running_job[slot], 0)
     here = max(1, s.waiting + s.running)
     features[CLUSTER.time] = scaled_time(w, s.now_s - s.start_s)
     features[CLUSTER.available] = w.available / s.n_machines
@@ -119,10 +70,10 @@ def _observe_cluster(s, w, features, wanted):
 
 
 @kernel
-def _observe_job(s, w, shown, job, time):
-    """Write the common columns of a job, with times from `w.times[time]` on; returns the machines that balance it."""
+def _observe_job(s, w, shown, job, row):
+    """Write the common columns of the job in a row, waiting ones counted first; consider it for its candidates."""
+    times = w.times[TIMES * row : TIMES * (row + 1)]
     memory = s.n_machines * s.ram_bytes / s.expansion
-    wanted = 0
     shown[JOB.present] = 1.0
     if is_measured(s, job):
         alone_s = alone_of(s, job)
@@ -131,26 +82,27 @@ def _observe_job(s, w, shown, job, time):
         shown[JOB.comm] = short_time(s.seen_comm[job])
         shown[JOB.comp_share] = 1.0 - s.seen_comm[job] / alone_s
         shown[JOB.balanced] = wanted / (wanted + s.n_machines)
-    shown[JOB.age] = w.times[time]
-    shown[JOB.time_left] = w.times[time + 1]
-    shown[JOB.time_done] = w.times[time + 2]
+    shown[JOB.age] = times[0]
+    shown[JOB.time_left] = times[1]
+    shown[JOB.time_done] = times[2]
     shown[JOB.input] = share_of(s.input_bytes[job] / memory)
     shown[JOB.model] = share_of(s.model_bytes[job] / memory)
     shown[JOB.measured] = is_measured(s, job)
     shown[JOB.changed] = s.is_dirty_job[job] > 0
     shown[JOB.slack] = scaled_slack(s, w, job)
-    shown[JOB.waited] = w.times[time + 3]
-    return wanted
+    shown[JOB.waited] = times[3]
+    consider(s, w, job)
 
 
 @kernel
-def _observe_waiting(s, w, shown, job, time):
+def _write_waiting(s, w, m, slot, job, shown):
     shown[QUEUE.has_run] = s.starts[job] > 0
-    return _observe_job(s, w, shown, job, time)
+    _observe_job(s, w, shown, job, slot)
+    return True
 
 
 @kernel
-def _observe_running(s, w, shown, job, time):
+def _write_running(s, w, m, slot, job, shown):
     group = s.goal[job]
     is_there = s.at[job] == group
     shown[RUNNING.speed] = share_of(speed_now(s, w, job))
@@ -169,117 +121,41 @@ def _observe_running(s, w, shown, job, time):
     for k in range(w.groups_shown):
         if w.shown_group[k] == group:
             shown[RUNNING.group] = (k + 1) / w.group_slots
-    return _observe_job(s, w, shown, job, time)
+    _observe_job(s, w, shown, job, w.waiting_shown + slot)
+    return True
 
 
 @kernel
-def _observe_group(s, w, shown, group):
+def _write_group(s, w, m, slot, group, shown):
     machines = s.group_machines[group]
     members = s.n_goal[group]
     shown[GROUP.present] = 1.0
     shown[GROUP.machines] = machines / s.n_machines
-    shown[GROUP.room] = (w.available + (machines if members > 0 else 0)) / s.n_machines
+    shown[GROUP.room] = room_of(s, w, group) / s.n_machines
     shown[GROUP.members] = members / (members + FEW)
     shown[GROUP.executed] = min(1.0, s.n_members[group] / max(1, members))
     shown[GROUP.memory] = min(1.0, s.group_occupancy[group])
     shown[GROUP.garbage] = 1.0 - 1.0 / s.group_gc[group]
     shown[GROUP.sized] = s.sized_at[group] == s.instants
-    if group >= MAX_GROUPS:
-        return
-    memory = machines * s.ram_bytes / s.expansion
-    shown[GROUP.memory_needed] = share_of((w.input_sum[group] + w.model_sum[group]) / memory)
-    shown[GROUP.memory_spilled] = min(1.0, w.model_sum[group] / memory)
-    if w.unknown[group] > 0 or members == 0:
-        return
-    round_s = w.round_s[group]
-    wanted = balanced(w.comp_sum[group], w.comm_sum[group])
-    shown[GROUP.round] = short_time(round_s)
-    shown[GROUP.cpu] = min(1.0, w.comp_sum[group] / machines / round_s)
-    shown[GROUP.net] = min(1.0, w.comm_sum[group] / round_s)
-    shown[GROUP.longest] = w.longest_s[group] / round_s
-    shown[GROUP.speeds] = share_of(w.speed_gain[group])
-    shown[GROUP.balanced] = wanted / (wanted + s.n_machines)
-    shown[GROUP.measured] = 1.0
+    if group < MAX_GROUPS:
+        memory = machines * s.ram_bytes / s.expansion
+        shown[GROUP.memory_needed] = share_of((w.input_sum[group] + w.model_sum[group]) / memory)
+        shown[GROUP.memory_spilled] = min(1.0, w.model_sum[group] / memory)
+    if members > 0 and knows(w, group):
+        round_s = w.round_s[group]
+        wanted = balanced(w.comp_sum[group], w.comm_sum[group])
+        shown[GROUP.round] = short_time(round_s)
+        shown[GROUP.cpu] = min(1.0, w.comp_sum[group] / machines / round_s)
+        shown[GROUP.net] = min(1.0, w.comm_sum[group] / round_s)
+        shown[GROUP.longest] = w.longest_s[group] / round_s
+        shown[GROUP.speeds] = share_of(w.speed_gain[group])
+        shown[GROUP.balanced] = wanted / (wanted + s.n_machines)
+        shown[GROUP.measured] = 1.0
+    return True
 
 
-@kernel
-def _begin_offer(offered, kind, second, third):
-    offered[CANDIDATES.legal] = offered[kind] = 1.0
-    offered[CANDIDATES.takes_second], offered[CANDIDATES.takes_third] = second, third
-
-
-@kernel
-def _offer_waiting(s, w, offered, slot, job):
-    candidate = waiting_candidate(w, slot, 0)
-    known = consider(s, w, job)
-    if w.legal[candidate + OPEN_KIND]:
-        _offer_open(s, w, offered, candidate + OPEN_KIND, job, known)
-    for k in range(w.groups_shown):
-        if w.legal[candidate + 1 + k]:
-            _offer_join(s, w, offered, candidate + 1 + k, job, w.shown_group[k], known)
-
-
-@kernel
-def _offer_open(s, w, offered, candidate, job, known):
-    at = candidate * CANDIDATE_COLUMNS
-    first = at + FIRST_OFFER
-    _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.open, 1.0, s.spills)
-    describe_open(s, w, job, known, offered[first : first + OFFER_COLUMNS])
-
-
-@kernel
-def _offer_join(s, w, offered, candidate, job, group, known):
-    at = candidate * CANDIDATE_COLUMNS
-    first = at + FIRST_OFFER
-    _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.join, 0.0, s.spills)
-    describe_join(s, w, job, group, known, offered[first : first + OFFER_COLUMNS])
-
-
-@kernel
-def _offer_running(s, w, offered, slot, job):
-    candidate = running_candidate(w, slot, 0)
-    known = consider(s, w, job)
-    if w.legal[candidate + PAUSE_KIND]:
-        at = (candidate + PAUSE_KIND) * CANDIDATE_COLUMNS
-        first = at + FIRST_OFFER
-        _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.pause, 0.0, 0.0)
-        describe_own(w, offered[first : first + OFFER_COLUMNS])
-        describe_gain(w, 0.0, 0.0, 0.0, offered[first : first + OFFER_COLUMNS])
-    for k in range(w.groups_shown):
-        here = candidate + 1 + k
-        if w.legal[here]:
-            if w.shown_group[k] == s.goal[job]:
-                _offer_stay(s, w, offered, here, job)
-            else:
-                _offer_join(s, w, offered, here, job, w.shown_group[k], known)
-    here = candidate + open_kind(w)
-    if w.legal[here]:
-        _offer_open(s, w, offered, here, job, known)
-    if w.legal[here + 1]:
-        at = (here + 1) * CANDIDATE_COLUMNS
-        first = at + FIRST_OFFER
-        _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.swap, 0.0, s.spills)
-        describe_swap(s, w, job, w.partner[slot], offered[first : first + OFFER_COLUMNS])
-
-
-@kernel
-def _offer_stay(s, w, offered, candidate, job):
-    at = candidate * CANDIDATE_COLUMNS
-    first = at + FIRST_OFFER
-    _begin_offer(offered[at : at + FIRST_OFFER], CANDIDATES.stay, 0.0, 1.0)
-    describe_present(s, w, s.goal[job], offered[first : first + OFFER_COLUMNS])
-    describe_own(w, offered[first : first + OFFER_COLUMNS])
-
-
-@kernel
-def write_mask(w, mask):
-    """Write the flat mask, int8 (candidates + machines + spill,): for the other parts the union over candidates."""
-    count = mask.size - w.machine_choices - 1 - w.spill_choices
-    for i in range(count):
-        mask[i] = w.legal[i]
-    most = min(w.most_machines, w.machine_choices)
-    for machines in range(w.machine_choices + 1):
-        mask[count + machines] = machines <= most
-    count += w.machine_choices + 1
-    for value in range(w.spill_choices):
-        mask[count + value] = value == 0 or w.may_spill > 0
+TABLES = (
+    waiting_rows(QUEUE, _write_waiting),
+    running_rows(RUNNING, _write_running),
+    group_rows(GROUP, _write_group),
+)

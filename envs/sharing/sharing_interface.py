@@ -59,7 +59,6 @@ class SharingInterface(AgentInterface):
         """Show a run, whatever its state; its window gets the order of this interface."""
         simulator.list_partners()
         super().attach(simulator)
-        unforce_gpus(self.raw)
 
     def force_decision(self, decision: Decision | None) -> None:
         """Modify the window: "free" or "resize" stands for the GPUs of a policy; InvalidDecision: illegal ones."""

@@ -108,7 +108,9 @@ def _said(value: Any) -> str:
     if isinstance(value, ModuleType):
         return value.__name__
     if isinstance(value, Dispatcher):  # what it calls follows by itself; `answer_by_type`: see `jit.known`
-        return f"{_title(value.py_func)} {value.targetoptions} {hasattr(value, 'answer_by_type')}"
+        function = value.py_func
+        enclosed = _own(function)[0] if function.__closure__ else ""  # many have one title: which of them is it?
+        return f"{_title(function)} {enclosed} {value.targetoptions} {hasattr(value, 'answer_by_type')}"
     if not hasattr(value, "__qualname__"):
         return f"{type(value)} {value!r}"
     return f"{_title(value)} {_text_of(value.__module__)}"

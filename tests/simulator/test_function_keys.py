@@ -8,6 +8,7 @@ import pkgutil
 import random
 import subprocess
 import sys
+from itertools import permutations
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -104,6 +105,45 @@ def test_what_reaches_the_edit_is_compiled_anew(monkeypatch):
             reached, grown = reached | more, bool(more)
         with monkeypatch.context() as inside:
             assert compiled_anew(inside, edited(name)) == reached
+
+
+@compiled
+def test_the_order_in_which_closures_call_each_other_is_part_of_the_key():
+    """Three that add 1, double and square, behind one more: in any order they are the same functions."""
+
+    def chained(*steps: Any) -> Any:
+        first, *others = steps
+        rest = chained(*others) if others else None
+
+        @jit.kernel
+        def apply(x):
+            return first(x) if rest is None else rest(first(x))
+
+        return apply
+
+    keys = {made_from(chained(same, *steps).py_func) for steps in permutations((add, double, square))}
+    assert len(keys) == 6
+    assert made_from(chained(add, double).py_func) == made_from(chained(add, double).py_func)
+
+
+@jit.kernel
+def same(x):
+    return x
+
+
+@jit.kernel
+def add(x):
+    return x + 1
+
+
+@jit.kernel
+def double(x):
+    return 2 * x
+
+
+@jit.kernel
+def square(x):
+    return x * x
 
 
 SAID = """

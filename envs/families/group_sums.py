@@ -7,10 +7,7 @@ CPU use plus half of that of its network use (the paper's score, Eq. 4), and the
 the hours that the jobs have left, which shortens the mean JCT where run times are known.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 from ...simulator.base.codes import TIMES_HIDDEN
 from ...simulator.compiler.jit import kernel
@@ -23,20 +20,14 @@ BETA = 0.5  # of network use, beside CPU use
 LEAST_LEFT_S = 60.0  # a job with less left counts as one with a minute left
 
 
-def sum_fields() -> list[tuple[Any, ...]]:
-    """Fields of a window, by group; all are sums but for the longest two iterations and the round."""
-    times = (
-        "comp_sum",
-        "comm_sum",
-        "longest_s",
-        "second_s",
-    )  # machine-seconds, seconds, seconds on the group's machines
-    speeds = ("speed_sum", "value_sum")  # of seconds of iterations alone; of the same over the roots of hours left
-    bytes_ = ("input_sum", "model_sum")
-    gains = ("round_s", "speed_gain", "use_gain", "value_gain")  # round_s = 0: unknown
-    integers = ("longest_job", "unknown")  # `unknown`: jobs whose times are not measured yet
-    fields: list[tuple[Any, ...]] = [(name, "f8", (MAX_GROUPS,)) for name in times + speeds + bytes_ + gains]
-    return fields + [(name, "i8", (MAX_GROUPS,)) for name in integers]
+# Fields of a window, by group; all are sums but for the longest two iterations and the round.
+TIMES = ("comp_sum", "comm_sum", "longest_s", "second_s")  # machine-seconds; seconds, here the longest two
+SPEEDS = ("speed_sum", "value_sum")  # of seconds of iterations alone; of the same over the roots of hours left
+BYTES = ("input_sum", "model_sum")
+GAINS = ("round_s", "speed_gain", "use_gain", "value_gain")  # round_s = 0: unknown
+INTEGERS = ("longest_job", "unknown")  # `unknown`: jobs whose times are not measured yet
+SUMS = [(name, "f8", (MAX_GROUPS,)) for name in TIMES + SPEEDS + BYTES + GAINS]
+SUMS += [(name, "i8", (MAX_GROUPS,)) for name in INTEGERS]
 
 
 @kernel
@@ -68,7 +59,7 @@ def _begin(w, group):
 
 @kernel
 def _add(s, w, group, job):
-    one_s = s.seen_comp[job] / s.group_machines[group] + s.seen_comm[job]
+    one_s = iteration_of(s, job, s.group_machines[group])
     if one_s > w.longest_s[group]:
         w.second_s[group] = w.longest_s[group]
         w.longest_s[group] = one_s
@@ -89,7 +80,7 @@ def _add(s, w, group, job):
 def _close(s, w, group):
     machines = s.group_machines[group]
     comp, comm = w.comp_sum[group], w.comm_sum[group]
-    w.round_s[group] = max(comp / machines, comm, w.longest_s[group])
+    w.round_s[group] = round_of(comp, comm, machines, w.longest_s[group])
     w.speed_gain[group] = w.speed_sum[group] / w.round_s[group]
     w.use_gain[group] = use_of(s, comp, comm, machines, w.round_s[group])
     w.value_gain[group] = w.value_sum[group] / w.round_s[group]
@@ -108,9 +99,21 @@ def knows(w, group):
 
 
 @kernel
+def iteration_of(s, job, machines):
+    """Seconds of an iteration of a job that is alone on so many machines."""
+    return s.seen_comp[job] / machines + s.seen_comm[job]
+
+
+@kernel
 def alone_of(s, job):
-    """Seconds of an iteration alone, on the machines of a job's own run time."""
-    return s.seen_comp[job] / s.gpus[job] + s.seen_comm[job]
+    """The same on the machines of its own run time."""
+    return iteration_of(s, job, s.gpus[job])
+
+
+@kernel
+def round_of(comp, comm, machines, longest_s):
+    """Seconds of a round of a group with these sums."""
+    return max(comp / machines, comm, longest_s)
 
 
 @kernel
@@ -134,45 +137,25 @@ def longest_without(w, group, job):
 
 
 @kernel
-def round_with(s, w, group, job):
-    """Seconds of a round of a group with one more job."""
-    machines = s.group_machines[group]
-    comp = (w.comp_sum[group] + s.seen_comp[job]) / machines
-    comm = w.comm_sum[group] + s.seen_comm[job]
-    return max(comp, comm, w.longest_s[group], s.seen_comp[job] / machines + s.seen_comm[job])
-
-
-@kernel
-def round_without(s, w, group, job):
-    """Seconds of a round of a group without one of its jobs; it has others."""
-    comp = (w.comp_sum[group] - s.seen_comp[job]) / s.group_machines[group]
-    return max(comp, w.comm_sum[group] - s.seen_comm[job], longest_without(w, group, job))
-
-
-@kernel
-def round_swapped(s, w, group, leaves, comes):
-    """Seconds of a round of a group with a job in the place of another."""
-    machines = s.group_machines[group]
-    comp = (w.comp_sum[group] - s.seen_comp[leaves] + s.seen_comp[comes]) / machines
-    comm = w.comm_sum[group] - s.seen_comm[leaves] + s.seen_comm[comes]
-    one_s = s.seen_comp[comes] / machines + s.seen_comm[comes]
-    return max(comp, comm, longest_without(w, group, leaves), one_s)
-
-
-@kernel
-def round_on(s, w, group, machines):
-    """Seconds of a round of a group on so many machines."""
+def longest_on(s, group, machines):
+    """Seconds of the longest iteration of a group on so many machines."""
     longest_s = 0.0
     rank = next_member(s.running_low, s.running_mid, s.running_top, 0)
     while rank >= 0:
         job = s.job_at_rank[rank]
         if s.goal[job] == group:
-            longest_s = max(longest_s, s.seen_comp[job] / machines + s.seen_comm[job])
+            longest_s = max(longest_s, iteration_of(s, job, machines))
         rank = next_member(s.running_low, s.running_mid, s.running_top, rank + 1)
-    return max(w.comp_sum[group] / machines, w.comm_sum[group], longest_s)
+    return longest_s
 
 
 @kernel
 def balanced(comp, comm):
     """Machines on which COMP takes as long as COMM, a whole number; it may be 0, or more than there are."""
     return int(min(1e9, comp / comm + 0.5))
+
+
+@kernel
+def balance_of(s, job, otherwise):
+    """The same for a job; `otherwise` as long as its times are not measured."""
+    return balanced(s.seen_comp[job], s.seen_comm[job]) if is_measured(s, job) else otherwise
