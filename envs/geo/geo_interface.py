@@ -219,7 +219,7 @@ class GeoInterface(AgentInterface):
         found, self._n_said = 0, len(self.coming)
         if w["turn_job"] != NO_JOB:
             self._n_said = self._turn_ends()
-            ((found,),) = self.actions_for(_Turn(self.coming[: self._n_said]))
+            found = int(candidate_of(self.window, *self._turn_of(self.coming[: self._n_said])))
         elif w["is_lesson"] and self.coming and isinstance(self.coming[0], Replicate):
             for (candidate,) in self.actions_for(self.coming[0]):
                 brought = self.decisions((candidate,)) if w["legal"][candidate] else []
@@ -295,18 +295,8 @@ class GeoInterface(AgentInterface):
 
     def take_python_state(self, python_state: Mapping[str, Any]) -> None:
         """Continue with what `python_state` returned, in a window whose bytes were just replaced."""
-        self.policy, self.coming, self._n_said = (
-            python_state["expert"],
-            python_state["coming"].copy(),
-            python_state["n_said"],
-        )
-
-
-class _Turn:
-    """Decisions that one action plays."""
-
-    def __init__(self, decisions: list[Decision]) -> None:
-        self.decisions = decisions
+        self.policy, self.coming = python_state["expert"], python_state["coming"].copy()
+        self._n_said = python_state["n_said"]
 
 
 def slow_half_of(tables: str | Decider | None) -> Decider | None:

@@ -19,8 +19,9 @@ from .region_units import PARTS, SLOT, unit_fields
 
 def _fields(capacity: Capacity) -> list[Field]:
     jobs, units = Axis(JOB, capacity.jobs), Axis(GPU, capacity.gpus)
-    fields = unit_fields(jobs, units, capacity.regions) + ranking_fields(jobs) + queue_fields(jobs)
-    return fields + placed_fields(jobs) + copies_fields(jobs, capacity.tables, capacity.regions)
+    regions = max(1, capacity.regions)  # beside a workload that asks nothing of regions, which is refused then
+    fields = unit_fields(jobs, units, regions) + ranking_fields(jobs) + queue_fields(jobs) + placed_fields(jobs)
+    return fields + copies_fields(jobs, max(1, capacity.tables), regions)
 
 
 def _used(extent: Any) -> dict[str, int]:

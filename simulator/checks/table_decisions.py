@@ -8,8 +8,8 @@ from ..base.codes import DROP, MOVE, REPLICATE
 from ..base.decisions import Drop, Move, Replicate
 from ..base.errors import InvalidDecision
 from ..network.simulated import Simulated
+from ..record.record_view import RecordView
 from ..regions import region_calls
-from ..regions.region_view import RegionView
 from . import table_refusals as why
 
 TableDecision = Replicate | Move | Drop
@@ -60,10 +60,9 @@ def copied_bytes(simulator: Simulated, decision: TableDecision) -> int:
     return int(simulator.raw.call(why.bytes_of, *_terms(decision)))
 
 
-def is_idle(view: RegionView, decision: TableDecision) -> bool:
+def is_idle(view: RecordView, decision: TableDecision) -> bool:
     """Whether a decision gives a replica to a region that is the table's home and stays so."""
-    table, is_replica = decision.table, isinstance(decision, Replicate)
-    return is_replica and view.home(table) == decision.region and view.moving_to(table) is None
+    return bool(view.read_by(why.idle_of, *_terms(decision)[:3]))
 
 
 def _terms(decision: TableDecision) -> tuple[int, int, int, int]:
