@@ -124,6 +124,19 @@ class AgentInterface:
             family.set_up(self.window)
         return counts["queue"], counts["running"]
 
+    def described_families(self) -> list[dict[str, Any]]:
+        """What can be decided: each family's name, its table, candidates of a row, classes of decisions, and text."""
+        return [
+            {
+                "family": one.name,
+                "table": one.table,
+                "candidates": one.count(),
+                "decides": " ".join(kind.__name__ for kind in one.stands_for),
+                "is": (type(one).__doc__ or "").partition("\n")[0],
+            }
+            for one in self.families
+        ]
+
     def _keep(self, windows: np.ndarray) -> None:
         self.windows = windows.view(np.recarray)
         self.window = self.windows[0]

@@ -147,7 +147,7 @@ class ClusterEnv(KeptEnv):
         self._own = frozenset(vars(self)).difference(SETTINGS) | {"_own"}
 
     def __str__(self) -> str:
-        """Every value that it was made with, one a line; where none was given, the default."""
+        """What can be decided, and every value that it was made with, one a line; where none was given, the default."""
         arguments, named = self.given
         bound = inspect.signature(type(self)).bind(*arguments, **named)
         bound.apply_defaults()
@@ -155,7 +155,11 @@ class ClusterEnv(KeptEnv):
         made["workload"] = self.workload
         values = bound.arguments | {key: made[key] for key in bound.arguments if made.get(key) is not None}
         lines = [f"{key} = {one if isinstance(one, str) else describe_value(one)}" for key, one in values.items()]
-        return "\n  ".join([f"<{NAMESPACE}{self.part}", *lines]) + ">"
+        decided = (
+            f"{one['family']}: {one['candidates']} candidates of a row of {one['table']}"
+            for one in self.interface.described_families()
+        )
+        return "\n  ".join([f"<{NAMESPACE}{self.part}", *decided, *lines]) + ">"
 
     def _set_spaces(self) -> None:
         form = self.form

@@ -73,7 +73,10 @@ def may_act(s, w):
 
 
 class RoomMaking(Family):
-    """Make room for a waiting job beside the starts that it has, which come first in its row."""
+    """Stop and move others so that a waiting job can start.
+
+    It comes after the starts of the row, and only where the best tier of the job's size is not free.
+    """
 
     name, table, kinds, stands_for = "make room", "queue", ("make_room",), (MakeRoom,)
     fields = (

@@ -93,7 +93,10 @@ def acts_beyond(s, w):
 
 
 class Moving(Family):
-    """Move a running job; the window has the most free GPUs of a machine, `most_machine`, and of a rack."""
+    """Move a running job to a better tier, or to the fullest place with room at its own.
+
+    The window has the most free GPUs of a machine, `most_machine`, and of a rack, `most_rack`.
+    """
 
     name, table, kinds, stands_for = "move", "running", ("migrate", "defragment"), (Migrate,)
     fields = (

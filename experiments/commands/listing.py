@@ -13,17 +13,17 @@ from .options import Env, Json, NoSeed, Quiet, argument, option, options_of_set
 
 
 def envs(
-    env: Annotated[str | None, argument("ENV", "Only this one, with the columns of its observation.")] = None,
+    env: Annotated[str | None, argument("ENV", "Only this one, with its decisions and the columns of its observation.")] = None,
     json: Json = False,
     seed: NoSeed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """List the environments, or the columns of one."""
+    """List the environments, or the decisions and columns of one."""
     from ...envs.registration import ENVIRONMENTS, resolve
 
     if env is not None:
         with arguments():
-            _print_columns(resolve(env), json)
+            _print_environment(resolve(env), json)
         return
     rows = []
     for env_id, one in ENVIRONMENTS.items():
@@ -34,17 +34,22 @@ def envs(
         _print(("id", "paper", "summary", "defaults"), rows)
 
 
-def _print_columns(env_id: str, json: bool) -> None:
-    from ...agents.playing.windows import INTERFACES
+def _print_environment(env_id: str, json: bool) -> None:
+    from ...agents.playing.windows import interface_of
     from ...envs.columns import described
     from ...envs.registration import ENVIRONMENTS
 
-    columns = {part: described(one) for part, one in INTERFACES[env_id].columns.items()}
+    interface = interface_of(env_id, {})
+    columns = {part: described(one) for part, one in interface.columns.items()}
+    families = interface.described_families()
     if json:
         fields = {part: {name: asdict(one) for name, one in own.items()} for part, own in columns.items()}
-        print_json({"id": env_id, "summary": ENVIRONMENTS[env_id].summary, "columns": fields})
+        print_json({"id": env_id, "summary": ENVIRONMENTS[env_id].summary, "decisions": families, "columns": fields})
         return
     print_lines(f"{env_id}: {ENVIRONMENTS[env_id].summary}", "")
+    if families:
+        _print(tuple(families[0]), families)
+        print_lines("")
     rows = [
         {"part": part, "name": name, "is": one.text, "unit": one.unit, "from": one.low, "to": one.high}
         for part, own in columns.items()

@@ -42,3 +42,13 @@ def test_rollout_search_is_never_worse_than_its_base_policy(capsys):
     ratios = example("rollout_search").main(workloads=2, jobs=6)
     assert max(ratios) <= 1.0
     assert "better on" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_composed_environment_is_played_by_a_heuristic_a_rule_and_an_agent(capsys):
+    """The environment of docs/tutorials/compose.md; no policy names it, and `fifo` plays there."""
+    pytest.importorskip("sb3_contrib")
+    example("spread_env").main(decisions=512)
+    lines = capsys.readouterr().out.splitlines()
+    assert "  machine: 2 candidates of a row of queue" in lines
+    means = [float(line.rpartition(" ")[2]) for line in lines if line.startswith(("shortest", "fifo", "agent"))]
+    assert len(means) == 3 and 0.0 < means[0] < means[1]
