@@ -103,15 +103,15 @@ def write_still(states, row, look, known, l):
     """Modify `look.still`: the first features of all tables, which no decision changes."""
     s = states[row]
     size, read = total_size(l), 0.0
-    for table in range(l.size.shape[0]):
+    for table in range(l.kib.shape[0]):
         read += _read_bytes(s, l, table)
-    for table in range(l.size.shape[0]):
+    for table in range(l.kib.shape[0]):
         hours = 0.0
         for use in range(known.first[table], known.first[table + 1]):
             hours += known.hours[known.user[use]]
         look.still[table, QUEUE.present] = 1.0
         look.still[table, QUEUE.bytes] = scaled_bytes(float(s.table_size[table]))
-        look.still[table, QUEUE.bytes_share] = part(l.size[table], size)
+        look.still[table, QUEUE.bytes_share] = part(l.kib[table], size)
         look.still[table, QUEUE.readers] = scaled_count(count_readers(known, table))
         look.still[table, QUEUE.bytes_read] = part(_read_bytes(s, l, table), read)
         look.still[table, QUEUE.high_hours] = part(hours, look.amount[HIGH_HOURS])
