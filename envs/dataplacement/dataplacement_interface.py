@@ -32,7 +32,7 @@ from . import review
 from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
 from .dataplacement_transition import COPIES, KERNELS, KNOWN_JOBS, NO_INSTANT, window_dtype
 from .review import DONE, FIRST_REGION, LEAVE, NO_TABLE
-from .review_record import KINDS, REVIEW, Known
+from .review_record import KINDS, REVIEW, History
 
 MOST_REGIONS = 64
 SCHEDULER = "mast"
@@ -111,8 +111,7 @@ class DataPlacementInterface(AgentInterface):
         if isinstance(scheduler, WorkloadPassPolicy) and scheduler.is_compiled:
             scheduler.write(simulator.view, self.solvers, m)
             w["round_s"] = scheduler.clock.round
-        self._known.write(m, 0.0)
-        m["home"][: len(geo.tables)] = geo.tables.home
+        self._history.tell(m, 0.0)
         simulator.raw.call(review.price_homes, self.windows, self.solvers)
 
     def _begin_at(self, simulator: Simulator) -> None:
@@ -120,7 +119,8 @@ class DataPlacementInterface(AgentInterface):
         assert geo is not None
         if self._place is None:
             self._own = REVIEW.empty(simulator.capacity)
-        self._known = Known(geo, simulator.topology, self.quota)
+        self._history = History(geo, simulator.topology, self.quota)
+        self._history.write(self.solver)
 
     def resume(self, simulator: Simulator) -> None:
         """Continue on this run with a window whose bytes were just replaced."""
@@ -129,24 +129,24 @@ class DataPlacementInterface(AgentInterface):
         self._begin_at(simulator)
         self.solver["known_until_s"] = -np.inf
         if self.offered is not None:
-            self._write_known()
+            self._tell_known()
             simulator.raw.call(review.go_on, self.solvers)
             self.raw["is_weighed"] = 0
 
-    def _write_known(self) -> None:
-        self._known.write(self.solver, float(self.simulator.raw.record["now_s"]))
+    def _tell_known(self) -> None:
+        self._history.tell(self.solver, float(self.simulator.raw.record["now_s"]))
 
     def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
         """Show the present of the run, and write what an agent sees."""
         if self.simulator.view.tables_due:
-            self._write_known()
+            self._tell_known()
         super().look_into(features, mask)
 
     def answer(self) -> None:
         """What the kernel that plays the run has stopped for."""
         asks, simulator = self.raw["asks"], self.simulator
         if asks == KNOWN_JOBS:
-            self._write_known()
+            self._tell_known()
         elif asks == COPIES:
             m = self.solver
             decisions = on_demand(simulator.view, lacking(m))

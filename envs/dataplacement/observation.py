@@ -8,7 +8,7 @@ from ...simulator.regions.wan import left_bytes
 from ...simulator.table_placement.climb import change_to, fits, total_size, weigh
 from ..window import scaled_count
 from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
-from .review import DONE, FIRST_REGION, KIND_CODES, LEAVE, NO_TABLE, count_readers, runs, weigh_tables
+from .review import DONE, FIRST_REGION, KIND_CODES, LEAVE, NO_TABLE, count_readers, read_bytes, runs, weigh_tables
 from .review_record import KINDS, KNOWN, NOTES, WAITING
 
 COLUMN_OF_KIND = (CANDIDATES.home, CANDIDATES.replica, CANDIDATES.drop)  # in the order of KIND_CODES
@@ -75,11 +75,6 @@ def _log_time(w, value_s):
 
 
 @kernel
-def _read_bytes(s, m, table):
-    return float((m.first_user[table + 1] - m.first_user[table]) * s.table_size[table])
-
-
-@kernel
 def _observe_clock(s, w, shown):
     shown[CLUSTER.time] = _log_time(w, max(0.0, s.now_s - s.start_s))
     shown[CLUSTER.arrived] = s.next_arrival / s.n_jobs
@@ -118,7 +113,7 @@ def _observe_tables(s, w, m, shown):
 def _observe_queue(s, w, m, features, row):
     read = 0.0
     for table in range(s.n_tables):
-        read += _read_bytes(s, m, table)
+        read += read_bytes(s, m, table)
     _observe_table(s, w, m, w.offered, read, features[row : row + QUEUE_COLUMNS])
     slot, place = 1, w.place
     while slot < w.slots and place < s.n_tables:
@@ -145,7 +140,7 @@ def _observe_table(s, w, m, table, read, shown):
     shown[QUEUE.bytes] = scaled_bytes(float(s.table_size[table]))
     shown[QUEUE.bytes_share] = part(m.kib[table], total_size(m))
     shown[QUEUE.readers] = scaled_count(count_readers(m, KNOWN, table))
-    shown[QUEUE.bytes_read] = part(_read_bytes(s, m, table), read)
+    shown[QUEUE.bytes_read] = part(read_bytes(s, m, table), read)
     shown[QUEUE.high_hours] = part(hours, m.high_hours)
     shown[QUEUE.copies] = lies / s.n_regions
     shown[QUEUE.moves] = s.table_target[table] >= 0

@@ -11,7 +11,8 @@ from ...simulator.regions.table_copies import projected_copies, projected_home
 from ...simulator.table_placement.climb import survey
 from ...simulator.table_placement.cost import move, sum_up, total_cost
 from ...simulator.table_placement.ledger import JOBS, REGIONS, TYPES
-from .review_record import KINDS, NOTES, WAITING
+from ...simulator.table_placement.placement import HALVING
+from .review_record import CPU_S, GPU_S, KINDS, KNOWN, MET_BY, NOTES, TOTAL, WAITING
 
 DONE, LEAVE, FIRST_REGION = 0, 1, 2  # candidates; from the third on three a region, in the order of KIND_CODES
 KIND_CODES = (MOVE, REPLICATE, DROP)  # of a region's candidates, in this order
@@ -54,7 +55,8 @@ def begin_review(s, w, m):
 
 @kernel
 def place_all(s, m):
-    """Modify `m`: the ledger and readers of the tables where they will be; the known jobs are written already."""
+    """Modify `m`: the ledger and readers of the tables where they will be; Python has told which jobs are known."""
+    list_known(s, m)
     _list_waiting(s, m)
     for which in range(2):
         for job in range(m.n_readers[which]):
@@ -66,6 +68,61 @@ def place_all(s, m):
             m.copies[table, region] = 1
         _place(s, m, table, bits)
     _sum_up(m)
+
+
+@kernel
+def list_known(s, m):
+    """Modify `m`: the known jobs of the ledger, and as readers; the turns of the tables, by the bytes that are read."""
+    total = met = 0
+    for gpu in range(m.extent[TYPES]):
+        for level in range(LEVELS):
+            m.level_weight[gpu, level] = 0.0
+    for job in range(m.extent[JOBS]):
+        known = m.known[job]
+        m.gpu_s[job], m.cpu_s[job] = m.sizes[GPU_S, job] * known, m.sizes[CPU_S, job] * known
+        m.total[job], m.met_by[job] = m.sizes[TOTAL, job] * known, m.sizes[MET_BY, job] * known
+        m.high_hours_of[job] = m.hours[job] if known and m.training[job] else 0.0
+        total += m.total[job]
+        met += m.met_by[job]
+        for place in range(m.first_type[m.accepts[job]], m.first_type[m.accepts[job] + 1] if known else 0):
+            m.level_weight[m.type[place], m.job_level[job]] = HALVING[m.job_level[job]]
+    m.term_weight[0] = 1.0 / max(total, 1)
+    m.all_read, m.all_met = max(total, 1), max(met, 1)
+    user = reader = 0
+    for table in range(s.n_tables):
+        m.first_user[table], m.first_reader[KNOWN, table] = user, reader
+        for place in range(m.first_use[table], m.first_use[table + 1]):
+            job = m.use[place]
+            if m.known[job]:
+                m.user[user] = job
+                user += 1
+                if m.training[job]:
+                    m.reader[KNOWN, reader] = job
+                    reader += 1
+    m.first_user[s.n_tables], m.first_reader[KNOWN, s.n_tables] = user, reader
+    for place in range(s.n_tables):
+        _rise(s, m, place)
+
+
+@kernel
+def read_bytes(s, m, table):
+    """Bytes that are read of a table."""
+    return float((m.first_user[table + 1] - m.first_user[table]) * s.table_size[table])
+
+
+@kernel
+def _rise(s, m, place):
+    """Modify the turns: a table moves before those of which less is read, or as much and of higher numbers."""
+    table = m.turns[place]
+    read = read_bytes(s, m, table)
+    while place > 0:
+        before = m.turns[place - 1]
+        other = read_bytes(s, m, before)
+        if other > read or (other == read and before < table):
+            break
+        m.turns[place] = before
+        place -= 1
+    m.turns[place] = table
 
 
 @kernel
@@ -195,6 +252,7 @@ def allows(states, row, windows, solvers, table, region, at, whole):
 def price_homes(states, row, windows, solvers):
     """Modify `w`: the cost of Figure 4 of the homes that are written; the run is left alone."""
     w, m = windows[0], solvers[0]
+    list_known(states[row], m)
     _sum_up(m)
     w.table_cost = w.paid_cost = w.first_table_cost = max(LEAST_COST, total_cost(m))
 

@@ -1,12 +1,14 @@
 """What a review of the tables rests on, as fields of one record beside those of MAST: a ledger, readers, what is noted.
 
-T tables, R regions, J jobs. The ledger (simulator/table_placement/ledger.py) has the jobs that the slow path knows, the
-readers are its training jobs, and the queue. Most fields are written when a review begins, or a run is restored: they
-follow from the run. Python writes those of known jobs, which change a few times in an episode (`Known`).
+T tables, R regions, J jobs. The ledger (simulator/table_placement/ledger.py) has the jobs that recur, and those that the
+slow path does not know now as jobs of no size that read nothing; readers are its training jobs, and the queue. Most
+fields are written when a review begins, or a run is restored: they follow from the run. Python writes what depends on
+the workload alone, and which jobs are known (`History`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import numpy as np
 from ...policies.mast.mast_record import MAST
 from ...simulator.base.codes import LEVELS
 from ...simulator.base.errors import InputError
+from ...simulator.cluster.topology import Topology
 from ...simulator.record.field_axes import CALL, Field
 from ...simulator.record.region_fields import MOST_TYPES
 from ...simulator.record.solver_records import SolverFields
@@ -21,9 +24,11 @@ from ...simulator.record.state import Capacity
 from ...simulator.table_placement.ledger import sum_fields
 from ...simulator.table_placement.placement import Objective, fixed_terms
 from ...simulator.warehouse.demands import Demands
+from ...simulator.warehouse.warehouse import NO_APP
 from ..window import MAX_SLOTS
 
 KNOWN, WAITING = 0, 1  # readers
+GPU_S, CPU_S, TOTAL, MET_BY = range(4)  # of `sizes`
 KINDS, NOTES = 3, 4  # candidates of a region; decisions that are noted: those, and one that completes a copy
 MOST_SETS = 64  # of GPU types that jobs accept
 
@@ -52,6 +57,13 @@ def _fields(capacity: Capacity) -> list[Field]:
         ("overload", "i1", (1,)),
         *sum_fields(tables, jobs, regions, MOST_TYPES, jobs),
     ]
+    history: list[Field] = [
+        ("known", "i1", (jobs,)),
+        ("sizes", "i8", (4, jobs)),  # of all jobs, by the names above
+        ("hours", "f8", (jobs,)),  # GPU-hours that count as high priority
+        ("first_use", "i8", (tables + 1,)),
+        ("use", "i8", (uses,)),  # jobs by table
+    ]
     readers: list[Field] = [
         ("n_readers", "i8", (2,)),
         ("first_reader", "i8", (2, tables + 1)),
@@ -59,7 +71,7 @@ def _fields(capacity: Capacity) -> list[Field]:
         ("has_hardware", "i1", (2, jobs, regions)),  # whether a region has it
         ("lacks", "i4", (2, jobs, regions)),  # tables that a job lacks there
         ("able", "i1", (2, jobs)),  # whether some region has its tables and hardware
-        ("high_hours_of", "f8", (jobs,)),  # of known ones, GPU-hours that count as high priority
+        ("high_hours_of", "f8", (jobs,)),  # `hours` of known ones, else 0
     ]
     look: list[Field] = [
         ("turns", "i8", (tables,)),  # the tables in the order in which they are offered
@@ -80,65 +92,59 @@ def _fields(capacity: Capacity) -> list[Field]:
             (name, "f8") for name in ("quota_bytes", "high_hours", "all_read", "all_met")
         ],  # the last: of Expressions 1, 6
     ]
-    passing: list[Field] = [(name, kind, shape, CALL) for name, kind, shape in [*ledger, *readers, *look]]  # type: ignore[misc]
+    passing: list[Field] = [(name, kind, shape, CALL) for name, kind, shape in [*ledger, *history, *readers, *look]]  # type: ignore[misc]
     return [*MAST.of(capacity), *passing, *kept]
 
 
 REVIEW = SolverFields(_fields, MAST.used)
 
 
-class Known:
-    """The jobs that the slow path knows during a run, as they are written into the record.
+class History:
+    """The jobs that the slow path may know during a run, as they are written into the record.
 
     Args:
         demands: of the workload. topology: that of the run.
         quota: share of the bytes of all tables that may be copied at one review.
     """
 
-    def __init__(self, demands: Demands, topology: Any, quota: float) -> None:
-        self._demands, self._topology, self._quota = demands, topology, quota
-        self._changes_s = np.unique(demands.known_s)
-        self._found: dict[int, dict[str, Any]] = {}
-
-    def write(self, m: np.void, now_s: float) -> None:
-        """Modify `m`: the jobs that are known at a time."""
-        number = int(np.searchsorted(self._changes_s, now_s, "right"))
-        if number not in self._found:
-            self._found[number] = self._terms(now_s)
-            until_s = self._changes_s[number] if number < len(self._changes_s) else np.inf
-            self._found[number]["known_until_s"] = float(until_s)
-        for name, value in self._found[number].items():
-            if isinstance(value, float):
-                m[name] = value
-            else:
-                m[name][tuple(slice(length) for length in value.shape)] = value
-
-    def _terms(self, now_s: float) -> dict[str, Any]:
-        warehouse = self._demands.warehouse(self._topology, now_s=now_s)
-        known, size_bytes = warehouse.known, warehouse.tables.size_bytes
-        if len(known.type_sets.bits) > MOST_SETS:
-            sets = f"the jobs of its history accept {len(known.type_sets.bits)} different sets of unit types"
+    def __init__(self, demands: Demands, topology: Topology, quota: float) -> None:
+        recurs = demands.history.recurring
+        self._known_s = demands.known_s[recurs] if len(demands.known_s) else np.array([[-np.inf, np.inf]])
+        warehouse = replace(demands.warehouse(topology), jobs=demands.history.only(recurs))
+        jobs, size_bytes, gpus = warehouse.jobs, warehouse.tables.size_bytes, warehouse.world.gpus.sum(axis=1)
+        if len(jobs.type_sets.bits) > MOST_SETS:
+            sets = f"the jobs of its history accept {len(jobs.type_sets.bits)} different sets of unit types"
             raise InputError(f"workload: {sets}; DataPlacement-v0 has room for {MOST_SETS}")
-        found: dict[str, Any] = fixed_terms(warehouse, Objective(), known)
-        apps, app = np.unique(known.app, return_inverse=True)  # no more than jobs
-        found["app"] = np.where(known.app >= 0, app, -1)
-        found["app_cpu"] = (
-            found["app_cpu"][apps] if len(found["app_cpu"]) else np.zeros((len(apps), len(warehouse.world)))
-        )
-        jobs = known.only(known.training)
-        uses, hours = np.bincount(jobs.table, minlength=len(size_bytes)), jobs.gpu_hours * jobs.high
-        read = (np.diff(found["first_user"]) * size_bytes).astype(np.float64)
-        gpus = warehouse.world.gpus.sum(axis=1)
-        return found | {
+        found: dict[str, Any] = fixed_terms(warehouse, Objective(), jobs)
+        apps, app = np.unique(jobs.app, return_inverse=True)  # no more than jobs
+        quotas = found["app_cpu"] if len(found["app_cpu"]) else np.zeros((1, len(gpus)), np.int64)
+        self._hours, self._training = jobs.gpu_hours * jobs.high, jobs.training
+        own = {
+            "app": np.where(jobs.app >= 0, app, NO_APP),
+            "app_cpu": quotas[apps],
+            "sizes": np.array([found.pop(name) for name in ("gpu_s", "cpu_s", "total", "met_by")]),
+            "hours": np.asarray(self._hours, np.float64),
+            "first_use": found.pop("first_user"),
+            "use": found.pop("user"),
             "n_readers": np.array([len(jobs)]),
-            "first_reader": np.concatenate([[0], np.cumsum(uses)])[None],
-            "reader": jobs.owner[np.argsort(jobs.table, kind="stable")][None],
-            "has_hardware": (warehouse.offered(jobs.type_sets) != 0)[jobs.type_sets.row][None],
-            "high_hours_of": np.asarray(hours, np.float64),
-            "turns": np.argsort(-read, kind="stable"),
+            "has_hardware": found["has_gpus"][found["accepts"]][None],
             "gpu_share": gpus / max(1, int(gpus.sum())),
-            "quota_bytes": self._quota * float(size_bytes.sum()),
-            "high_hours": max(float(hours.sum()), 1e-9),
-            "all_read": float(max(1, int(found["total"].sum()))),
-            "all_met": float(max(1, int(found["met_by"].sum()))),
+            "turns": np.arange(len(size_bytes)),
+            "home": warehouse.tables.home,
         }
+        self._quota_bytes, self._terms = quota * float(size_bytes.sum()), found | own
+
+    def write(self, m: np.void) -> None:
+        """Modify `m`: the jobs, and the tables at their first homes."""
+        m["quota_bytes"] = self._quota_bytes
+        for name, value in self._terms.items():
+            m[name][tuple(slice(length) for length in value.shape)] = value
+
+    def tell(self, m: np.void, now_s: float) -> None:
+        """Modify `m`: which of them are known at a time."""
+        from_s, until_s = self._known_s.T
+        known = (from_s <= now_s) & (now_s < until_s)
+        changes_s = self._known_s[self._known_s > now_s]
+        m["known"][: len(self._hours)] = known
+        m["high_hours"] = max(float(self._hours[known & self._training].sum()), 1e-9)
+        m["known_until_s"] = changes_s.min(initial=np.inf)
