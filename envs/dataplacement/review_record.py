@@ -1,9 +1,9 @@
-"""What a review of the tables rests on, as fields of one record beside those of MAST: a ledger, readers, what is noted.
+"""What a review of the tables rests on, as fields beside those of MAST: a ledger, readers, what is noted.
 
-T tables, R regions, J jobs. The ledger (simulator/table_placement/ledger.py) has the jobs that recur, and those that the
-slow path does not know now as jobs of no size that read nothing; readers are its training jobs, and the queue. Most
-fields are written when a review begins, or a run is restored: they follow from the run. Python writes what depends on
-the workload alone, and which jobs are known (`History`).
+T tables, R regions, J jobs. The ledger (simulator/table_placement/ledger.py) has the jobs that recur; those that the
+slow path does not know now have no size and read nothing. Readers are its training jobs, and the queue. Most fields are
+written when a review begins, or a run is restored: they follow from the run. Python writes what depends on the workload
+alone, and which jobs are known (`History`).
 """
 
 from __future__ import annotations

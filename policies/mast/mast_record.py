@@ -18,7 +18,8 @@ from .region_units import PARTS, SLOT, unit_fields
 
 def _fields(capacity: Capacity) -> list[Field]:
     jobs, units = Axis(JOB, capacity.jobs), Axis(GPU, capacity.gpus)
-    return unit_fields(jobs, units, capacity.regions) + ranking_fields(jobs) + queue_fields(jobs) + placed_fields(jobs)
+    regions = max(1, capacity.regions)  # beside a workload that asks nothing of regions, which is refused then
+    return unit_fields(jobs, units, regions) + ranking_fields(jobs) + queue_fields(jobs) + placed_fields(jobs)
 
 
 def _used(extent: Any) -> dict[str, int]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from ..base.codes import LEVELS
 from ..base.errors import InputError
+from ..record.field_axes import shape_of
 from ..warehouse.warehouse import Jobs, Warehouse, type_shares
 from . import climb, cost, job_moves, table_pairs
 from .ledger import Ledger, sum_fields
@@ -202,7 +203,8 @@ def seconds(hours: np.ndarray) -> np.ndarray:
 def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     world, tables = warehouse.world, warehouse.tables
     sizes = len(tables), len(jobs), len(world), len(world.gpu_types), len(warehouse.app_cpu_hours)
-    sums = {name: np.zeros(shape, kind) for name, kind, shape in sum_fields(*sizes)}  # type: ignore[misc]
+    fields = [(field[0], field[1], cast("tuple[int, ...]", shape_of(field))) for field in sum_fields(*sizes)]
+    sums = {name: np.zeros(shape, kind) for name, kind, shape in fields}
     sums["home"][:] = tables.home
     missing = kib(tables.size_bytes[:, None] - tables.held_bytes)  # a replica there may have a part
     ledger = Ledger(**fixed_terms(warehouse, objective, jobs), missing=missing, threshold=np.zeros(1, np.int64), **sums)
