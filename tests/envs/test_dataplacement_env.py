@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from clustergym import policies
+from clustergym.envs import batch_state
 from clustergym.envs.dataplacement.columns import CANDIDATES
+from clustergym.envs.dataplacement.env import DataPlacementVectorEnv
 from clustergym.policies.mast.mast import WorkloadPassPolicy
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
 from clustergym.simulator.base.errors import InputError, InvalidDecision
@@ -312,6 +314,26 @@ def test_a_batch_goes_on_from_its_state():
     expected = play(first, 25)
     rng.bit_generator.state = kept
     assert play(other, 25) == expected
+
+
+def test_a_review_goes_on_from_its_state_with_the_bound_that_it_began_with():
+    """A home that comes back within a review may leave again: Expression 6 is measured against the review's begin."""
+    small = {"topology": geo_small.small_topology(), "workload": geo_small.small_workload(), "region_slots": 4}
+    options = {**small, "tables_every_s": 612.0, "quota": 5.0, "observation": "flat", "reward": "placement"}
+    made = partial(DataPlacementVectorEnv, 1, **options)
+    first, other = made(), made()
+    first.reset(seed=0)
+    turned = [LEAVE, LEAVE]  # videos and users come before clicks
+    for candidate in [*turned, *home_to(SOUTH), DONE, *turned, *home_to(EAST)]:
+        first.step(np.array([candidate]))
+    batch_state.restore(other.batch, *batch_state.state_of(first.batch))
+    played = [env.step(np.array(replica_to(SOUTH))) for env in (first, other)]
+    assert played[0][1].tolist() == played[1][1].tolist() == [0.0]
+    assert played[0][0].tobytes() == played[1][0].tobytes()
+    fits = played[0][0][0, first.envs[0].interface.places["candidates"]].reshape(-1, len(CANDIDATES))[
+        :, CANDIDATES.fits
+    ]
+    assert fits[home_to(SOUTH)] == 1.0
 
 
 def test_pictures_show_what_lies_where():
