@@ -114,7 +114,9 @@ class DataPlacementEnv(ClusterEnv):
         self.player = getattr(policy, "name", "")
         decision = self.interface.next_decision(policy)
         self.simulator.use(self.rule)
-        self.interface.look_into(self._features, self._mask)
+        rows = self.stepper.rows
+        run = rows.records, rows.windows, rows.solvers, self.row
+        self.stepper.call(KERNELS.turn, *run, self._features, self._mask)
         return self._said(self.interface.action(decision))
 
     def as_text(self) -> str:
