@@ -188,14 +188,20 @@ class DataPlacementInterface(AgentInterface):
 
     def next_decision(self, policy: Decider) -> Decision:
         """The next decision about a table of `policy`, or of its slow half; the window turns to it."""
+        due = self._decisions_of(policy)
+        while due and self._is_made(due[0]):
+            del due[0]
+        if not due:
+            return Advance()
+        self.raw["offered"] = due[0].table
+        return due[0]
+
+    def _is_made(self, decision: TableDecision) -> bool:
+        """Whether it has been made at this instant."""
+        table, region, kind, whole = _terms(decision)
         decided = self.solver["decided"]
-        for decision in self._decisions_of(policy):
-            table, region, kind, whole = _terms(decision)
-            is_there = table < len(decided) and region < decided.shape[1]
-            if not is_there or not decided[table, region, review.WHOLE if whole else kind]:
-                self.raw["offered"] = table
-                return decision
-        return Advance()
+        is_there = table < len(decided) and region < decided.shape[1]
+        return is_there and bool(decided[table, region, review.WHOLE if whole else kind])
 
     def decision_about_offered(self, policy: Decider) -> Decision | None:
         """The decision of `policy` about the offered table, even out of its own order; None: it leaves it."""

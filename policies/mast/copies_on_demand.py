@@ -56,23 +56,29 @@ class _Storage:
     decisions: list[TableDecision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        view = self.view
+        view, s = self.view, self.view.record
+        count = int(s["n_tables"])
         self.room = view.storage_bytes - view.stored_bytes
         self.coming = {(table, target) for table, _, target, _ in view.transfers}
+        # Sets of regions as bits, by table: where copies lie, and where they stay.
+        copies = s["table_copies"][:count]
+        self._copies, self._stays = copies.tolist(), (copies & ~s["table_doomed"][:count]).tolist()
+        self._sizes, self._up = s["replica_size"][:count].tolist(), int(s["up_regions"])
+        self._loads: dict[tuple[int, int], float] = {}
         self._gone: set[tuple[int, int]] = set()
         self._moved: dict[int, int] = {}  # table -> region
 
     def serve(self, job: int) -> None:
         """Add the decisions for a job."""
-        view = self.view
-        up = set(view.up_regions)
         needs: list[tuple[int, float, int, list[int]]] = []
-        if view.needs_home(job):
-            self._bring_home(job, sorted(up & set(self._hosts(job))))
+        hosts = [region for region in self._hosts(job) if self._up >> region & 1]
+        if self.view.needs_home(job):
+            self._bring_home(job, sorted(hosts))
             return
-        for region in self._hosts(job):
-            tables = [table for table in view.tables_of(job).tolist() if not self._is_there(table, region)]
-            if region in up and all(set(view.copies(table)) & up for table in tables):
+        read = self.view.tables_of(job).tolist()
+        for region in hosts:
+            tables = [table for table in read if not self._is_there(table, region)]
+            if all(self._copies[table] & self._up for table in tables):
                 missing = sum(self._bytes(table, region) for table in tables)
                 needs.append((missing, self._load(job, region), region, tables))
         needs.sort(key=lambda need: need[:3])
@@ -123,9 +129,12 @@ class _Storage:
 
     def _load(self, job: int, region: int) -> float:
         """Share of busy units in a region, of the types that a job's first part accepts."""
-        free, units = self._units[:, region]
-        fits = self.view.record["part_accepts"][job, 0] >> np.arange(len(free)) & 1 == 1
-        return 1.0 - float(free[fits].sum()) / max(float(units[fits].sum()), 1.0)
+        accepts = int(self.view.record["part_accepts"][job, 0])
+        if (accepts, region) not in self._loads:
+            free, units = self._units[:, region]
+            fits = accepts >> np.arange(len(free)) & 1 == 1
+            self._loads[accepts, region] = 1.0 - float(free[fits].sum()) / max(float(units[fits].sum()), 1.0)
+        return self._loads[accepts, region]
 
     @cached_property
     def _units(self) -> np.ndarray:
@@ -158,13 +167,12 @@ class _Storage:
     def _is_there(self, table: int, region: int) -> bool:
         if (table, region) in self.coming:
             return True
-        stays = region in self.view.copies(table) and region not in self.view.doomed(table)
-        return stays and (table, region) not in self._gone
+        return bool(self._stays[table] >> region & 1) and (table, region) not in self._gone
 
     def _bytes(self, table: int, region: int) -> int:
         """Bytes of a copy; 0 where one lies that is about to be deleted."""
-        lies = region in self.view.copies(table) and (table, region) not in self._gone
-        return 0 if lies else int(self.view.record["replica_size"][table])
+        lies = self._copies[table] >> region & 1 and (table, region) not in self._gone
+        return 0 if lies else self._sizes[table]
 
     def _make_room(self, job: int, region: int, needed: int) -> bool:
         """Drop and move tables for enough room, now or once the moves are over; False, and no change, if impossible."""
