@@ -198,7 +198,8 @@ def stepping(
     """The kernels of an environment, from its own; `s`, `w`, `m` are a record, its window, what its solver remembers.
 
     Args:
-        carry_out: (s, w, m, action) carries out a legal candidate but 0; True if with other parts than asked for.
+        carry_out: (s, w, m, candidate, action) carries out a legal candidate but 0 with the other parts of an action,
+            int64 (parts,), whose own candidate may be illegal; True if with other parts than asked for.
         show: (s, w, m) shows the present and marks what is legal; `w.can_act`: whether an agent decides here.
         observe: (s, w, m, features, mask) writes what an agent sees, as last shown.
         may_act: (s, w) False where `can_act` would be 0, without a look at single jobs.
@@ -227,7 +228,7 @@ def stepping(
             s, w, m, outcome = states[row], windows[row], solvers[row], outcomes[row]
             candidate = begin_action(s, w, references[row], actions[row, 0], outcome)
             if candidate > 0:
-                outcome[IS_ADJUSTED] = carry_out(s, w, m, actions[row])
+                outcome[IS_ADJUSTED] = carry_out(s, w, m, candidate, actions[row])
                 w.has_acted = 1
                 follow(s, w, m)
             elif candidate == 0:
@@ -255,6 +256,6 @@ def stepping(
 
     @entry
     def rehearsed(states, row, windows, solvers, action):
-        carry_out(states[row], windows[0], solvers[0], action)
+        carry_out(states[row], windows[0], solvers[0], action[0], action)
 
     return Kernels(step_rows, turn, rehearsed)

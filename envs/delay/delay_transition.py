@@ -16,9 +16,9 @@ from .observation import forget, observe, write_mask
 
 
 @kernel
-def carry_out(s, w, m, action):
+def carry_out(s, w, m, candidate, action):
     """Modify `s`: carry out a legal candidate but 0; True if with another delay or tier than asked for."""
-    is_waiting, _, job, kind = choice_of(w, action[0])
+    is_waiting, _, job, kind = choice_of(w, candidate)
     if not is_waiting:
         if kind == PREEMPT_KIND:
             lifecycle.preempt(s, job)

@@ -14,9 +14,9 @@ from .sharing_window import PREEMPT_KIND, may_act, refresh, starts_of
 
 
 @kernel
-def carry_out(s, w, m, action):
+def carry_out(s, w, m, candidate, action):
     """Modify `s`: carry out a legal candidate but 0; True if another sub-batch, or size, was taken than asked for."""
-    is_waiting, _, job, kind = choice_of(w, action[0])
+    is_waiting, _, job, kind = choice_of(w, candidate)
     exponent = action[1]
     if is_waiting and kind == starts_of(w):
         lifecycle.hold(s, job, math.inf)
