@@ -65,6 +65,7 @@ class DataPlacementInterface(AgentInterface):
         self.asked = (self.scheduler,)
         self.clock = getattr(self.scheduler, "clock", None) or Rule("fifo")
         self._place: Callable[[], np.recarray] | None = None
+        self._seen: tuple[Any, np.void] | None = None
         self._shadow = ShadowSimulator()
         self._forget_expert()
 
@@ -85,7 +86,10 @@ class DataPlacementInterface(AgentInterface):
     @property
     def solver(self) -> np.void:
         """The same by item."""
-        return SolverRecord(REVIEW, self.solvers, self.simulator.capacity).record
+        solvers = self.solvers
+        if self._seen is None or self._seen[0] is not solvers:
+            self._seen = solvers, SolverRecord(REVIEW, solvers, self.simulator.capacity).record
+        return self._seen[1]
 
     @property
     def offered(self) -> int | None:

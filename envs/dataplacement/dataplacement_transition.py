@@ -50,14 +50,14 @@ def window_dtype() -> np.dtype:
 
 
 @kernel
-def carry_out(s, w, m, action):
+def carry_out(s, w, m, candidate, action):
     """Modify `s` and `w`: decide about the offered table, or turn to the next; False."""
     table = w.offered
-    if action[0] == LEAVE:
+    if candidate == LEAVE:
         w.place += table == turn_of(s, w, m)  # one that is offered out of turn keeps its place
         w.offered = turn_of(s, w, m)
         return False
-    region, at = (action[0] - FIRST_REGION) // KINDS, (action[0] - FIRST_REGION) % KINDS
+    region, at = (candidate - FIRST_REGION) // KINDS, (candidate - FIRST_REGION) % KINDS
     kind = KIND_CODES[at]
     whole = is_whole(s, table, region, kind)
     w.spent += copied_bytes(s, table, region, kind, whole)

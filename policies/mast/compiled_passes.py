@@ -41,7 +41,7 @@ def play_instant(s, m, round_s, goes_on):
     """Modify both in place: make the passes of this instant, or go on with them. False: it stops before a pass."""
     if not goes_on:
         m.passes[PASSES] = m.passes[ROUNDS] = m.passes[IS_SERVED] = 0
-        m.passes[IS_MORE] = _is_due(s, round_s)
+        m.passes[IS_MORE] = s.waiting > 0 and _is_due(s, round_s)
     while m.passes[IS_MORE] and m.passes[PASSES] < MOST_PASSES:
         pending = rank(s, m)
         is_open = m.passes[ROUNDS] < MOST_ROUNDS and not m.passes[IS_SERVED]

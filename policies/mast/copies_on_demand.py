@@ -64,7 +64,6 @@ class _Storage:
         copies = s["table_copies"][:count]
         self._copies, self._stays = copies.tolist(), (copies & ~s["table_doomed"][:count]).tolist()
         self._sizes, self._up = s["replica_size"][:count].tolist(), int(s["up_regions"])
-        self._loads: dict[tuple[int, int], float] = {}
         self._gone: set[tuple[int, int]] = set()
         self._moved: dict[int, int] = {}  # table -> region
 
@@ -130,22 +129,20 @@ class _Storage:
     def _load(self, job: int, region: int) -> float:
         """Share of busy units in a region, of the types that a job's first part accepts."""
         accepts = int(self.view.record["part_accepts"][job, 0])
-        if (accepts, region) not in self._loads:
-            free, units = self._units[:, region]
-            fits = accepts >> np.arange(len(free)) & 1 == 1
-            self._loads[accepts, region] = 1.0 - float(free[fits].sum()) / max(float(units[fits].sum()), 1.0)
-        return self._loads[accepts, region]
+        free, units = self._units[0][region], self._units[1][region]
+        kinds = [kind for kind in range(len(free)) if accepts >> kind & 1]
+        return 1.0 - float(sum(free[kind] for kind in kinds)) / max(float(sum(units[kind] for kind in kinds)), 1.0)
 
     @cached_property
-    def _units(self) -> np.ndarray:
-        """Free and all units by region and type, int64 (2, regions, types)."""
+    def _units(self) -> list[list[list[int]]]:
+        """Free and all units, each by region and type."""
         s = self.view.record
         clusters = int(s["n_clusters"])
         region, kind = s["cluster_region"][:clusters], s["cluster_type"][:clusters]
         found = np.zeros((2, int(s["n_regions"]), int(s["n_types"]) + 1), np.int64)  # the last: other types
         np.add.at(found[0], (region, kind), s["cluster_free"][:clusters])
         np.add.at(found[1], (region, kind), s["cluster_gpus"][:clusters])
-        return found
+        return found.tolist()
 
     @cached_property
     def _settled(self) -> set[int]:
