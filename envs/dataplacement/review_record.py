@@ -17,7 +17,7 @@ from ...policies.mast.mast_record import MAST
 from ...simulator.base.codes import LEVELS
 from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
-from ...simulator.record.field_axes import CALL, Field
+from ...simulator.record.field_axes import CALL, Field, shape_of
 from ...simulator.record.region_fields import MOST_TYPES
 from ...simulator.record.solver_records import SolverFields
 from ...simulator.record.state import Capacity
@@ -33,10 +33,10 @@ KINDS, NOTES = 3, 4  # candidates of a region; decisions that are noted: those, 
 MOST_SETS = 64  # of GPU types that jobs accept
 
 
-def _fields(capacity: Capacity) -> list[Field]:
+def _ledger_fields(capacity: Capacity) -> list[Field]:
     tables, jobs, regions, uses = capacity.tables, capacity.jobs, capacity.regions, capacity.uses
     of_jobs = ("reads", "accepts", "job_level", "gpu_s", "cpu_s", "app", "total", "met_by")
-    ledger: list[Field] = [
+    return [
         ("extent", "i8", (4,)),
         ("kib", "i8", (tables,)),
         ("first_user", "i8", (tables + 1,)),
@@ -57,6 +57,10 @@ def _fields(capacity: Capacity) -> list[Field]:
         ("overload", "i1", (1,)),
         *sum_fields(tables, jobs, regions, MOST_TYPES, jobs),
     ]
+
+
+def _fields(capacity: Capacity) -> list[Field]:
+    tables, jobs, regions, uses = capacity.tables, capacity.jobs, capacity.regions, capacity.uses
     history: list[Field] = [
         ("known", "i1", (jobs,)),
         ("sizes", "i8", (4, jobs)),  # of all jobs, by the names above
@@ -84,16 +88,20 @@ def _fields(capacity: Capacity) -> list[Field]:
         ("left", "f8", (MAX_SLOTS,)),  # scratch: bytes left of copies on the way
         ("transfer", "i8", (MAX_SLOTS,)),  # and their numbers
     ]
+    amounts = (
+        "quota_bytes",
+        "high_hours",
+        "all_read",
+        "all_met",
+    )  # the last: most that Expressions 1 and 6 can come to
     kept: list[Field] = [
         ("decided", "i1", (tables, regions, NOTES)),  # the decisions about each table at this instant
         ("threshold", "i8", (1,)),  # of the ledger: the right side of Expression 6 when the review began
         ("known_until_s", "f8"),  # when the slow path knows other jobs
-        *[
-            (name, "f8") for name in ("quota_bytes", "high_hours", "all_read", "all_met")
-        ],  # the last: of Expressions 1, 6
+        *[(name, "f8") for name in amounts],
     ]
-    passing: list[Field] = [(name, kind, shape, CALL) for name, kind, shape in [*ledger, *history, *readers, *look]]  # type: ignore[misc]
-    return [*MAST.of(capacity), *passing, *kept]
+    passing = [*_ledger_fields(capacity), *history, *readers, *look]
+    return [*MAST.of(capacity), *kept, *[(field[0], field[1], shape_of(field), CALL) for field in passing]]
 
 
 REVIEW = SolverFields(_fields, MAST.used)
