@@ -83,6 +83,7 @@ class Stepper:
         self.every_row = np.arange(len(windows))
         self.whole_actions: dict[int, np.ndarray] = {}
         self.reward_writers: dict[int, Callable[[], None]] = {}
+        self._solvers: list[np.recarray] = []
         self._codes: dict[Callable[..., Any], Callable[..., Any]] = {}
         self._known: dict[Any, dict[Callable[..., Any], Callable[..., Any]]] = {}  # such codes by capacity
 
@@ -128,6 +129,7 @@ class Stepper:
     def _make_room_for(self, solver: SolverFields, before: Any, lost: Collection[int]) -> None:
         r = self.rows
         known, r.solvers = r.solvers, solver.empty(r.capacity, len(self.simulators))
+        self._solvers = [r.solvers[i : i + 1].view(np.recarray) for i in range(len(r.solvers))]
         for i in range(0 if before is None else len(known)):
             if i not in lost:
                 old = SolverRecord(solver, known[i : i + 1], before)
@@ -135,7 +137,7 @@ class Stepper:
 
     def solvers_of(self, row: int) -> np.recarray:
         """What the solver of a row remembers: an array of one record."""
-        return self.rows.solvers[row : row + 1].view(np.recarray)
+        return self._solvers[row]
 
     def solver_of(self, row: int) -> SolverRecord | None:
         """What the solver of a row remembers, to be saved; None: it has none."""

@@ -8,6 +8,8 @@ trains an agent for some seconds. docs/tutorials/compose.md explains it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 from sb3_contrib import MaskablePPO
@@ -206,7 +208,7 @@ class ShortestOnFullest:
         return clustergym.Advance()
 
 
-def played(env, act) -> float:
+def played(env: Any, act: Any) -> float:
     """Mean JCT of an episode, in seconds."""
     observation, info = env.reset(seed=0)
     ended = False

@@ -6,48 +6,50 @@ at every instant, after the tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from ...policies.mast.compiled_passes import lacking, served
+from ...policies.mast.copies_on_demand import on_demand
+from ...policies.mast.mast import WorkloadPassPolicy
 from ...simulator.base.arguments import check_range, number
-from ...simulator.base.decisions import TABLE_DECISIONS, Decision
+from ...simulator.base.decisions import TABLE_DECISIONS, Advance, Decision, Drop, Move, Replicate
 from ...simulator.base.errors import InputError, InvalidDecision
 from ...simulator.base.names import called
 from ...simulator.checks.table_decisions import check_table
 from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.protocols import policy_of
 from ...simulator.engine.simulator import Simulator
+from ...simulator.record.solver_records import SolverRecord
 from ...simulator.rules.rule import Rule
-from ...simulator.table_placement.placement import Objective, Placement
+from ..agent_interface import AgentInterface
 from ..observation_layout import Table
-from ..python_step import ActionOutcome, PythonStepInterface
 from ..shadow import ShadowSimulator
+from . import review
 from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
-from .observation import observe, observe_nothing, write_still
-from .review import KINDS, PlacementReview, TableDecision, candidate_of
-from .review_arrays import DONE, FIRST_REGION, LEAVE, weigh_tables
+from .dataplacement_transition import COPIES, KERNELS, KNOWN_JOBS, NO_INSTANT, window_dtype
+from .review import DONE, FIRST_REGION, LEAVE, NO_TABLE
+from .review_record import KINDS, REVIEW, History
 
 MOST_REGIONS = 64
 SCHEDULER = "mast"
 QUOTA = 0.25  # of the bytes of all tables, as the policies
+OF_KIND = (Move, Replicate, Drop)  # as KIND_CODES of review.py
+
+TableDecision = Move | Replicate | Drop
 
 
-class DataPlacementInterface(PythonStepInterface):
-    """The window of DataPlacement-v0; the arguments are those of `DataPlacementEnv`.
+class DataPlacementInterface(AgentInterface):
+    """The window of DataPlacement-v0; the arguments are those of `DataPlacementEnv`."""
 
-    Attributes:
-        day: the review, while tables are offered; None: there is nothing to decide.
-        expert: the slow half of the policy that is played, if one is.
-        expert_decisions: its decisions at this instant that are still to be carried out.
-    """
-
+    dtype = staticmethod(window_dtype)
     columns = MappingProxyType(
         {"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "regions": REGIONS, "candidates": CANDIDATES}
     )
-    of_instant = ("expert", "is_expert_only", "expert_decisions", "_asked", "_first_cost", "_cost")
+    kernels = KERNELS
 
     def __init__(
         self, *, scheduler: str | Decider = SCHEDULER, region_slots: int = 8, quota: float = QUOTA, **window: Any
@@ -56,24 +58,44 @@ class DataPlacementInterface(PythonStepInterface):
         self.quota = number("quota", quota)
         if not self.quota >= 0.0:
             raise InputError(f"quota = {quota!r}; expected a share of all bytes, 0 or more")
-        more = {"regions": Table(region_slots, len(REGIONS), len(KINDS))}
+        more = {"regions": Table(region_slots, len(REGIONS), KINDS)}
         super().__init__(kinds=(0, 0), others=(), plans=LEAVE, more=more, **window)
         self.region_slots = region_slots
         self.scheduler = scheduler_of(scheduler)
         self.asked = (self.scheduler,)
         self.clock = getattr(self.scheduler, "clock", None) or Rule("fifo")
-        self._of_expert = ShadowSimulator()
-        self._clear()
+        self._place: Callable[[], np.recarray] | None = None
+        self._seen: tuple[Any, np.void] | None = None
+        self._shadow = ShadowSimulator()
+        self._forget_expert()
 
-    def _clear(self) -> None:
-        self.placement_review: PlacementReview | None = None
-        self.expert: Decider | None = None
-        self.is_expert_only = False
-        self.expert_decisions: list[TableDecision] = []
-        self._asked = False
-        self._forget()
-        self._first_cost: float | None = None
-        self._cost: float | None = None
+    def _forget_expert(self) -> None:
+        self._expert: Decider | None = None
+        self._expert_at: tuple[int, ...] = ()
+        self._expert_decisions: list[TableDecision] = []
+
+    def share(self, solvers: Callable[[], np.recarray]) -> None:
+        """Remember from now on where a kernel does: in the array of one record that `solvers` gives."""
+        self._place = solvers
+
+    @property
+    def solvers(self) -> np.recarray:
+        """What is remembered of the run and of a review: an array of one record."""
+        return self._own if self._place is None else self._place()
+
+    @property
+    def solver(self) -> np.void:
+        """The same by item."""
+        solvers = self.solvers
+        if self._seen is None or self._seen[0] is not solvers:
+            self._seen = solvers, SolverRecord(REVIEW, solvers, self.simulator.capacity).record
+        return self._seen[1]
+
+    @property
+    def offered(self) -> int | None:
+        """The table to decide about; None: there is nothing to decide."""
+        table = int(self.raw["offered"])
+        return None if table == NO_TABLE else table
 
     def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state."""
@@ -84,175 +106,151 @@ class DataPlacementInterface(PythonStepInterface):
         if len(geo.regions) > self.region_slots:
             raise InputError(f"region_slots = {self.region_slots}: expected {len(geo.regions)} or more, one a region")
         super().attach(simulator)
-        self._clear()
+        self._forget_expert()
+        self._begin_at(simulator)
+        w, m, scheduler = self.raw, self.solver, self.scheduler
+        w["offered"] = w["chosen"] = NO_TABLE
+        w["asks"], w["seen_instant"] = 0, NO_INSTANT
+        w["is_compiled"] = isinstance(scheduler, WorkloadPassPolicy) and scheduler.is_compiled
+        if isinstance(scheduler, WorkloadPassPolicy) and scheduler.is_compiled:
+            scheduler.write(simulator.view, self.solvers, m)
+            w["round_s"] = scheduler.clock.round
+        self._history.tell(m, 0.0)
+        simulator.raw.call(review.price_homes, self.windows, self.solvers)
 
-    @property
-    def first_cost(self) -> float:
-        """Cost of Figure 4 at the beginning; not below a millionth."""
-        if self._first_cost is None:
-            geo = self.simulator.workload.geo
-            assert geo is not None
-            self._first_cost = max(1e-6, Placement(geo.warehouse(self.simulator.topology), Objective()).cost)
-        return self._first_cost
+    def _begin_at(self, simulator: Simulator) -> None:
+        geo = simulator.workload.geo
+        assert geo is not None
+        if self._place is None:
+            self._own = REVIEW.empty(simulator.capacity)
+        self._history = History(geo, simulator.topology, self.quota)
+        self._history.write(self.solver)
 
-    @property
-    def cost(self) -> float:
-        """Cost of Figure 4 at the last look."""
-        return self.first_cost if self._cost is None else self._cost
+    def resume(self, simulator: Simulator) -> None:
+        """Continue on this run with a window whose bytes were just replaced."""
+        super().resume(simulator)
+        self._forget_expert()
+        self._begin_at(simulator)
+        self.solver["known_until_s"] = -np.inf
+        if self.offered is not None:
+            self._tell_known()
+            simulator.raw.call(review.go_on, self.solvers)
+            self.raw["is_weighed"] = 0
 
-    def refresh(self) -> None:
-        """Show the present of the run."""
-        if self._is_new_instant():
-            self._open()
-        elif self.placement_review is not None:
-            self.placement_review.carried_out()
-        self._show()
+    def _tell_known(self) -> None:
+        self._history.tell(self.solver, float(self.simulator.raw.record["now_s"]))
 
-    def finish(self) -> None:
-        """Show an episode that has ended, with nothing to decide."""
-        self.placement_review = None
-        self._show()
-
-    def _open(self) -> None:
-        self.placement_review, self.expert_decisions, self._asked, self.is_expert_only = None, [], False, False
+    def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Show the present of the run, and write what an agent sees."""
         if self.simulator.view.tables_due:
-            self.placement_review = self._review()
+            self._tell_known()
+        super().look_into(features, mask)
 
-    def _review(self) -> PlacementReview:
-        s = self.simulator
-        placement_review = PlacementReview(s, self.quota, self.first_cost, int(self.raw["running_slots"]))
-        s.raw.call(write_still, placement_review.look, placement_review.known, placement_review.placement.ledger)
-        return placement_review
-
-    def _show(self) -> None:
-        if self.placement_review is not None:
-            self._cost = self.placement_review.placement.cost
-            if self.placement_review.offered < 0:
-                self.placement_review = None
-        self.raw["can_act"] = self.placement_review is not None
-
-    @property
-    def can_act(self) -> bool:
-        """False where the environment passes over the present as it was last looked at."""
-        return self.placement_review is not None
-
-    def legal(self) -> np.ndarray:
-        """Legal candidates, bool (candidates,)."""
-        found = np.zeros(self.candidates, np.bool_)
-        found[DONE] = True
-        if self.placement_review is not None:
-            found[LEAVE] = True
-            allowed = self.placement_review.legal().ravel()
-            found[FIRST_REGION : FIRST_REGION + len(allowed)] = allowed
-        return found
-
-    def take(self, candidate: int, second: int) -> ActionOutcome:
-        """Play a legal candidate; its decisions are to be carried out before the next `refresh`."""
-        placement_review = self.placement_review
-        if candidate == DONE or placement_review is None:
-            self.placement_review = None
-            return ActionOutcome(())
-        if candidate == LEAVE:
-            placement_review.leave()
-            return ActionOutcome(())
-        decision = placement_review.choose(candidate)
-        if decision in self.expert_decisions:
-            self.expert_decisions.remove(decision)
-        return ActionOutcome((decision,))
+    def answer(self) -> None:
+        """What the kernel that plays the run has stopped for."""
+        asks, simulator = self.raw["asks"], self.simulator
+        if asks == KNOWN_JOBS:
+            self._tell_known()
+        elif asks == COPIES:
+            m = self.solver
+            decisions = on_demand(simulator.view, lacking(m))
+            for decision in decisions:
+                simulator.apply(decision)
+            served(m, bool(decisions))
+        else:
+            for each in self.leaving():
+                simulator.apply(each)
 
     def leaving(self) -> Iterator[Decision]:
         """The scheduler's decisions about workloads, each drawn after the last was carried out."""
         yield from self.simulator.asked(self.scheduler)
 
-    def follow(self, policy: Decider) -> None:
-        """Turn the window to the table of the next decision of `policy`, or of its slow half."""
-        self._ask(policy)
-        placement_review = self.placement_review
-        due = self.expert_decisions
-        self.is_expert_only = placement_review is not None and bool(due) and due[0].table != placement_review.offered
-        if placement_review is not None and self.is_expert_only:
-            placement_review.offer(due[0].table)
+    def decisions(self, action: Any) -> list[Decision]:
+        """The decisions of an action, which are to be carried out next; empty: none, and the same instant is shown."""
+        if action[0] <= DONE or not self.raw["legal"][action[0]]:
+            self.raw["offered"] = NO_TABLE
+            return []
+        return super().decisions(action)
 
-    def _ask(self, policy: Decider) -> None:
-        slow = getattr(policy, "slow", policy)
-        if slow is self.expert and self._asked:
-            return
-        self.expert, self._asked, self.expert_decisions = slow, True, []
-        if self.placement_review is None or slow is None:
-            return
-        for decision in self._of_expert.decisions(self.simulator, slow):
-            if not isinstance(decision, TABLE_DECISIONS):
-                break
-            self.expert_decisions.append(decision)
-
-    def expert_action(self) -> np.ndarray:
-        """The action, int64 (1,), for the expert's next decision; InvalidDecision: beyond the quota, or repeated."""
-        placement_review = self.placement_review
-        if placement_review is None or not self.expert_decisions:
+    def action(self, decision: Any) -> np.ndarray:
+        """The action, int64 (1,), of a decision about the offered table; InvalidDecision: there is none."""
+        if isinstance(decision, Advance):
             return np.array([DONE], np.int64)
-        decision = self.expert_decisions[0]
         check_table(self.simulator, decision)
-        if not placement_review.allows(decision):
+        if not self._allows(decision):
             raise InvalidDecision(f"{decision!r}: made already, or beyond the environment's quota = {self.quota:g}")
-        return np.array([candidate_of(decision)], np.int64)
+        return np.array([_candidate_of(decision)], np.int64)
 
-    def demonstration(self, policy: Decider) -> np.ndarray:
-        """The action, int64 (1,), that plays the decision of `policy` about the offered table."""
-        self._ask(policy)
-        placement_review = self.placement_review
-        if placement_review is None:
-            return np.array([DONE], np.int64)
-        for decision in self.expert_decisions:
-            if decision.table == placement_review.offered and placement_review.allows(decision):
-                return np.array([candidate_of(decision)], np.int64)
-        return np.array([LEAVE], np.int64)
+    def _allows(self, decision: TableDecision) -> bool:
+        """Whether a decision can be carried out now, within the quota, and is new at this instant."""
+        table, region, kind, whole = _terms(decision)
+        s = self.simulator.raw.record
+        if not (0 <= table < s["n_tables"] and 0 <= region < s["n_regions"]):
+            return False
+        called_with = self.windows, self.solvers, table, region, kind, whole
+        return bool(self.simulator.raw.call(review.allows, *called_with))
 
-    def write(self, features: np.ndarray, mask: np.ndarray) -> None:
-        """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
-        placement_review, call = self.placement_review, self.simulator.raw.call
-        if placement_review is None:
-            call(observe_nothing, self.windows, features, mask)
-            return
-        arrays = (
-            placement_review.look,
-            placement_review.known,
-            placement_review.waiting,
-            placement_review.placement.ledger,
-        )
-        if not placement_review.is_weighed:
-            weigh_tables(*arrays)
-            placement_review.is_weighed = True
-        scalars = (
-            placement_review.offered,
-            placement_review.place,
-            placement_review.spent_bytes,
-            placement_review.placement.cost,
-        )
-        call(observe, self.windows, *arrays, *scalars, features, mask)
+    def next_decision(self, policy: Decider) -> Decision:
+        """The next decision about a table of `policy`, or of its slow half; the window turns to it."""
+        due = self._decisions_of(policy)
+        while due and self._is_made(due[0]):
+            del due[0]
+        if not due:
+            return Advance()
+        self.raw["offered"] = due[0].table
+        return due[0]
 
-    def state_dict(self) -> dict[str, Any]:
-        """The stage in the present instant, as JSON data."""
-        return {"day": None if self.placement_review is None else self.placement_review.state_dict()}
+    def _is_made(self, decision: TableDecision) -> bool:
+        """Whether it has been made at this instant."""
+        table, region, kind, whole = _terms(decision)
+        decided = self.solver["decided"]
+        is_there = table < len(decided) and region < decided.shape[1]
+        return is_there and bool(decided[table, region, review.WHOLE if whole else kind])
+
+    def decision_about_offered(self, policy: Decider) -> Decision | None:
+        """The decision of `policy` about the offered table, even out of its own order; None: it leaves it."""
+        for decision in self._decisions_of(policy):
+            if decision.table == self.offered and self._allows(decision):
+                return decision
+        return None if self.offered is not None else Advance()
+
+    def _decisions_of(self, policy: Decider) -> list[TableDecision]:
+        """All at this instant, found when the policy is first asked, or has not been asked before the last step."""
+        slow, w, s = getattr(policy, "slow", policy), self.raw, self.simulator.raw.record
+        at, steps = (self.simulator.runs, int(s["instants"])), int(w["decisions"])
+        is_followed = self._expert is slow and self._expert_at[:2] == at and steps - self._expert_at[2] <= 1
+        self._expert, self._expert_at = slow, (*at, steps)
+        if not is_followed:
+            self._expert_decisions = []
+            found = (
+                self._shadow.decisions(self.simulator, slow) if slow is not None and self.offered is not None else []
+            )
+            for decision in found:
+                if not isinstance(decision, TABLE_DECISIONS):
+                    break
+                self._expert_decisions.append(decision)
+        return self._expert_decisions
 
     def python_state(self) -> dict[str, Any]:
-        """The stage in the present instant, for `take_python_state`."""
-        return {**super().python_state(), "day": self.placement_review and self.placement_review.copy()}
+        """The decisions of a policy that is played, for `take_python_state`."""
+        return {"expert": self._expert, "at": self._expert_at, "decisions": list(self._expert_decisions)}
 
     def take_python_state(self, python_state: Mapping[str, Any]) -> None:
-        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
-        super().take_python_state(python_state)
-        placement_review = self.placement_review = python_state["day"] and python_state["day"].copy()
-        if placement_review is not None:
-            placement_review.simulator = self.simulator
+        """Continue with what `python_state` returned, in a run whose record was just replaced."""
+        self._expert, at = python_state["expert"], python_state["at"]
+        self._expert_at = (self.simulator.runs, *at[1:])
+        self._expert_decisions = list(python_state["decisions"])
 
-    def load_state_dict(self, played: Mapping[str, Any]) -> None:
-        """Continue at the stage `played`, in a run whose record was just replaced."""
-        self._clear()
-        self._is_new_instant()
-        if played["day"] is not None:
-            self.placement_review = self._review()
-            self.placement_review.load_state_dict(played["day"])
-        self._show()
+
+def _terms(decision: TableDecision) -> tuple[int, int, int, int]:
+    """Table, region, kind, and whether it completes a copy."""
+    whole = isinstance(decision, Replicate) and decision.whole
+    return int(decision.table), int(decision.region), OF_KIND.index(type(decision)), int(whole)
+
+
+def _candidate_of(decision: TableDecision) -> int:
+    _, region, kind, _ = _terms(decision)
+    return FIRST_REGION + KINDS * region + kind
 
 
 def scheduler_of(scheduler: str | Decider) -> Decider:

@@ -7,24 +7,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...policies.mast.mast import WorkloadPassPolicy
-from ...simulator.base.codes import ASK
+from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
-from ...simulator.compiler.compile_messages import about
 from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.base_simulator import Decider
 from ...simulator.workloads import Workload
+from ..batch import Rows, Stepper
+from ..cluster_env import ClusterEnv
 from ..outcome import REWARD
-from ..python_step import PythonStepEnv
 from ..reward import JCT, REGION_REWARDS, weigh
 from ..vector import ClusterVectorEnv
 from .dataplacement_interface import QUOTA, SCHEDULER, DataPlacementInterface
-from .dataplacement_transition import simulate
+from .dataplacement_transition import KERNELS
+from .review import LEAVE
+from .review_record import REVIEW
 
 PLACEMENT = "placement"
 
 
-class DataPlacementEnv(PythonStepEnv):
+class DataPlacementEnv(ClusterEnv):
     """Decide about tables at regular reviews: where each has its home and its replicas.
 
     Source       MAST (global scheduling of ML training across regions), its slow path;
@@ -52,7 +53,7 @@ class DataPlacementEnv(PythonStepEnv):
 
     part = "DataPlacement-v0"
     interface: DataPlacementInterface
-    rewards: ClassVar[Mapping[str, int]] = {**REGION_REWARDS, PLACEMENT: JCT}  # its own is paid in Python
+    rewards: ClassVar[Mapping[str, int]] = {**REGION_REWARDS, PLACEMENT: JCT}  # its own is written by Python
 
     def __init__(
         self,
@@ -82,33 +83,41 @@ class DataPlacementEnv(PythonStepEnv):
         weigh(interface.window, config.tariff, common_options.reward, cost_weight, carbon_weight, level_weights)
         super().__init__(config.build(interface.clock), interface, workload, common_options)
 
-    def play(self) -> bool:
-        """Play the action in the row, and run to the next decision; True if the row needs a look."""
-        before = self.interface.cost
-        needs_look = super().play()
+    def _stepper(self, rows: Rows) -> Stepper:
+        return Stepper(rows, self.part, KERNELS.step_rows, REVIEW)
+
+    def join(self, stepper: Stepper, row: int) -> None:
+        """Move into a row of shared arrays; before the first reset."""
+        super().join(stepper, row)
+        self.interface.share(lambda: stepper.solvers_of(row))
+        stepper.answers[row] = self.interface.answer
         if self.reward == PLACEMENT:
-            self._outcome[REWARD] = (before - self.interface.cost) / self.interface.first_cost
-        return needs_look
+            stepper.reward_writers[row] = self._write_placement_reward
 
-    def _pass_over(self) -> None:
-        scheduler = self.interface.scheduler
-        if not (type(scheduler) is WorkloadPassPolicy and self._simulates(scheduler)):
-            super()._pass_over()
+    def _write_placement_reward(self) -> None:
+        w = self.interface.raw
+        self._outcome[REWARD] = (w["paid_cost"] - w["table_cost"]) / w["first_table_cost"]
+        w["paid_cost"] = w["table_cost"]
 
-    def _simulates(self, scheduler: WorkloadPassPolicy) -> bool:
-        """Whether a kernel has run to the next review; False: MAST has to decide in Python now."""
-        view = self.simulator.view
-        compiled = scheduler.compiled(view)
-        if compiled is None:
-            return False
-        self.simulator.install(scheduler)
-        with about(f"{self.part}'s scheduler"):  # whose record has a capacity of its own
-            code = simulate(self.stepper.rows.records, self.row, *compiled)
-        scheduler.take_over(view)
-        if code == ASK:
-            return False
-        self._stop(code)
-        return True
+    def act_of(self, policy: Decider) -> Any:
+        """The action that plays the next decision of `policy`; see `ClusterEnv`.
+
+        InputError: the policy needs tables in every region, which it lacks here; InvalidDecision: no action stands for
+        it.
+        """
+        if getattr(policy, "tables_everywhere", False):
+            bound = f"policy {getattr(policy, 'name', policy)!s}: a bound, for which every table lies in every region"
+            expected = "another in an environment, or this one as its reference=, or in clustergym evaluate"
+            raise InputError(f"{bound}; expected {expected}")
+        self._expect_reset()
+        self.simulator.expect_decider(policy)
+        self.player = getattr(policy, "name", "")
+        decision = self.interface.next_decision(policy)
+        self.simulator.use(self.rule)
+        rows = self.stepper.rows
+        run = rows.records, rows.windows, rows.solvers, self.row
+        self.stepper.call(KERNELS.turn, *run, self._features, self._mask)
+        return self._said(self.interface.action(decision))
 
     def as_text(self) -> str:
         """The cluster now, then the places of tables."""
@@ -121,20 +130,28 @@ class DataPlacementEnv(PythonStepEnv):
         from ..rendering.drawing.pen import SIZE
         from ..rendering.pictures.table_picture import draw_tables
 
-        placement_review = self.interface.placement_review
-        return draw_tables(
-            self.simulator, SIZE, self.seen(), None if placement_review is None else placement_review.offered
-        )
+        return draw_tables(self.simulator, SIZE, self.seen(), self.interface.offered)
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
         """See `ClusterEnv`: the decision of `policy` about the offered table, even out of its own order."""
         self._expect_reset()
         self.simulator.expect_decider(policy)
-        self._is_expert_played = True
-        return self._said(self.interface.demonstration(policy)), self._features.copy(), True
+        decision = self.interface.decision_about_offered(policy)
+        self.simulator.use(self.rule)
+        action = np.array([LEAVE], np.int64) if decision is None else self.interface.action(decision)
+        return self._said(action), self._features.copy(), True
+
+    def python_state(self) -> dict[str, Any]:
+        """The part of the state that the arrays of the row do not hold."""
+        return {**super().python_state(), "instant": self.interface.python_state()}
+
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue in a row whose arrays were just replaced, with what `python_state` returned."""
+        super().take_python_state(python_state)
+        self.interface.take_python_state(python_state["instant"])
 
 
 class DataPlacementVectorEnv(ClusterVectorEnv):
-    """N environments `DataPlacementEnv`, stepped one after the other, since Python decides about tables."""
+    """N environments `DataPlacementEnv`, stepped by one kernel call; Python decides about copies on demand."""
 
     env_class = DataPlacementEnv

@@ -13,7 +13,7 @@ from .options import Env, Json, NoSeed, Quiet, argument, option, options_of_set
 
 
 def envs(
-    env: Annotated[str | None, argument("ENV", "Only this one, with its decisions and the columns of its observation.")] = None,
+    env: Annotated[str | None, argument("ENV", "Only this one, with its decisions and columns.")] = None,
     json: Json = False,
     seed: NoSeed = 0,
     quiet: Quiet = False,

@@ -42,7 +42,6 @@ import numpy as np
 from ...simulator.base.decisions import TABLE_DECISIONS, Decision, Preempt, Start
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from ...simulator.engine.last_asked import LastAsked
 from ...simulator.engine.view import ClusterView
 from ...simulator.rules.rule import Rule
 from ...simulator.warehouse.demands import Demands, packs
@@ -50,9 +49,9 @@ from ...simulator.warehouse.warehouse import type_shares
 from ..base import Policy
 from ..planning import PlanningPolicy, is_round
 from ..two_paths import SCAN_S, SLOW, TwoPathPolicy
-from . import auction, compiled_passes, global_scheduler
+from . import auction, global_scheduler
 from . import region_units as kernels
-from .compiled_passes import MOST_PASSES
+from .compiled_passes import MOST_PASSES, MOST_ROUNDS
 from .copies_on_demand import on_demand
 from .global_scheduler import DAY_S, write_ranking
 from .hardware import Hardware
@@ -222,9 +221,6 @@ def could_hold(view: ClusterView) -> np.ndarray:
     return view.record["job_hosts"][:jobs] & (fits << np.arange(fits.shape[1])).sum(axis=1)
 
 
-MOST_ROUNDS = 6  # of decisions about tables at one instant
-
-
 @dataclass(frozen=True)
 class Weights:
     """Of the credit; see `write_ranking`."""
@@ -346,41 +342,26 @@ class WorkloadPassPolicy(PlanningPolicy):
         if self._binding is not None:
             self._binding.recall(simulator, memory)
 
-    def compiled(self, view: ClusterView) -> tuple[Any, ...] | None:
-        """Arguments of `compiled_passes.play_instant` after the record; None: it cannot play this."""
-        if self._binding is not None or self._option[auction.JOINT] > 1:
-            return None
-        self._fit_to_run(view)
-        return self._solvers, float(self.clock.round)
-
-    def take_over(self, view: ClusterView) -> None:
-        """Continue after kernels, which may have made passes of this instant."""
-        passes = self._record["passes"]
-        self.asked += int(passes[compiled_passes.ALL_ASKED])
-        self.spared += int(passes[compiled_passes.ALL_SPARED])
-        passes[compiled_passes.ALL_ASKED] = passes[compiled_passes.ALL_SPARED] = 0
-        self._pending = int(self._record["option"][auction.LENGTH])
-        self._passes, self._rounds = int(passes[compiled_passes.PASSES]), 0
-        if self._passes > 0:
-            self._again, self._left = True, []
-            self._run, self._asked = view.run, LastAsked((view.run, view.instant), view.decisions)
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `compiled_passes.play_instant` makes the same passes."""
+        return type(self) is WorkloadPassPolicy and self._binding is None and self._option[auction.JOINT] == 1
 
     def _fit_to_run(self, view: ClusterView) -> None:
         if not view.has_terms(self._terms_seen):
             self._terms_seen = view.terms
-            self._lay(view)
+            hardware, self._jobs = Hardware.of(view.topology, view.demands), len(view.workload)
+            self._solvers, self._record = empty_record(hardware, self._jobs)
+            self.write(view, self._solvers, self._record)
 
-    def _lay(self, view: ClusterView) -> None:
-        """Make a new record, for the workload and the topology of a run."""
-        demands, weights, ordering = view.demands, self.weights, self.ordering
-        hardware, self._jobs = Hardware.of(view.topology, demands), len(view.workload)
-        self._solvers, self._record = empty_record(hardware, self._jobs)
-        m = self._record
-        write_regions(self._solvers, m, hardware, self._jobs, TypeChoices.of(view))
+    def write(self, view: ClusterView, solvers: np.recarray, m: np.void) -> None:
+        """Modify the only record of `solvers`, `m` by item: for the workload and the topology of a run."""
+        demands, weights, ordering, jobs = view.demands, self.weights, self.ordering, len(view.workload)
+        write_regions(solvers, m, Hardware.of(view.topology, demands), jobs, TypeChoices.of(view))
         write_ranking(m, demands, weights.age, weights.age_cap_s, weights.fair, weights.window_s, ordering)
         m["option"] = *self._option, 0, -1, ordering.stops, ordering.levels
-        m["size_weight"][: self._jobs] = ordering.sizes(demands, ordering.exponent)
-        m["least_ratio"] = ordering.theta
+        m["size_weight"][:jobs] = ordering.sizes(demands, ordering.exponent)
+        m["least_ratio"], m["follows"] = ordering.theta, 0
 
     def _next_pass(self, view: ClusterView) -> list[Decision]:
         """Decisions about missing tables; without any, all of one pass."""

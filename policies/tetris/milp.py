@@ -96,7 +96,7 @@ def optimum(
     """
     ledger = placement.ledger
     model = _Model(ways)
-    homes = [[model.column(0.0, whole=True) for _ in ledger.storage] for _ in ledger.size]
+    homes = [[model.column(0.0, whole=True) for _ in ledger.storage] for _ in ledger.kib]
     for home in homes:
         model.row([(column, 1.0) for column in home], 1.0, 1.0)
     tables = _tables_of(ledger)
@@ -117,7 +117,7 @@ def optimum(
 
 def _tables_of(ledger: Ledger) -> list[list[int]]:
     tables: list[list[int]] = [[] for _ in ledger.reads]
-    for table in range(len(ledger.size)):
+    for table in range(len(ledger.kib)):
         for job in ledger.user[ledger.first_user[table] : ledger.first_user[table + 1]].tolist():
             tables[job].append(table)
     return tables
@@ -125,7 +125,7 @@ def _tables_of(ledger: Ledger) -> list[list[int]]:
 
 def _spend(model: _Model, variables: _Variables, ledger: Ledger, quota_bytes: float) -> None:
     """Bound the bytes copied by the quota, less HiGHS's tolerance."""
-    total = int(ledger.size.sum())
+    total = int(ledger.kib.sum())
     if quota_bytes < KIB * total:
         rows = zip(variables.homes, ledger.missing.tolist(), strict=True)
         terms = [(home, kib / total) for homes, row in rows for home, kib in zip(homes, row, strict=True) if kib]
@@ -154,7 +154,7 @@ def _training(model: _Model, variables: _Variables, ledger: Ledger, job: int) ->
     if len(tables) == 1:
         variables.seats[job] = variables.homes[tables[0]]
         return 0.0
-    away = float(ledger.weight[0] * ledger.total[job])
+    away = float(ledger.term_weight[0] * ledger.total[job])
     seats = [model.column(-away) for _ in ledger.storage]
     for region, seat in enumerate(seats):
         lies = [variables.homes[table][region] for table in tables]
@@ -168,14 +168,14 @@ def _training(model: _Model, variables: _Variables, ledger: Ledger, job: int) ->
 def _analytics(model: _Model, variables: _Variables, ledger: Ledger, job: int) -> float:
     """A column for every placement of the tables of an analytics job."""
     tables, regions = variables.tables[job], len(ledger.storage)
-    size = ledger.size[tables]
+    size = ledger.kib[tables]
     seats = [model.column(0.0) for _ in range(regions)]
     at_home: dict[tuple[int, int], list[int]] = {}
     at_seat: list[list[int]] = [[] for _ in range(regions)]
     for lies in itertools.product(*(_regions_of(variables, ledger, table) for table in tables)):
         seat = int(np.bincount(lies, minlength=regions).argmax())
         remote = int(ledger.total[job] - size[np.array(lies) == seat].sum())
-        column = model.column(float(ledger.weight[0] * remote))
+        column = model.column(float(ledger.term_weight[0] * remote))
         at_seat[seat].append(column)
         for table, region in zip(tables, lies, strict=True):
             at_home.setdefault((table, region), []).append(column)
@@ -201,7 +201,7 @@ def _balance(model: _Model, variables: _Variables, ledger: Ledger, gpu: int) -> 
     if not len(jobs):
         return
     ways = np.array(list(itertools.product(*choices)), np.int64)
-    costs = ledger.weight[1] * seated_cost(ledger, gpu, jobs, ways)
+    costs = ledger.term_weight[1] * seated_cost(ledger, gpu, jobs, ways)
     columns = [model.column(float(cost)) for cost in costs]
     model.row([(column, 1.0) for column in columns], 1.0, 1.0)
     for place, job in enumerate(jobs.tolist()):
@@ -220,7 +220,7 @@ def seated_cost(ledger: Ledger, gpu: int, jobs: np.ndarray, ways: np.ndarray) ->
     for place, job in enumerate(jobs.tolist()):
         seated = np.flatnonzero(ways[:, place] != NOWHERE)
         parts = np.floor(ledger.gpu_s[job] * ledger.type_share[ledger.accepts[job], :, gpu])
-        np.add.at(demand, (seated, ways[seated, place], ledger.level[job]), parts[ways[seated, place]])
+        np.add.at(demand, (seated, ways[seated, place], ledger.job_level[job]), parts[ways[seated, place]])
     asked = demand.sum(axis=1, keepdims=True)
     share = np.divide(demand, asked, out=np.zeros_like(demand), where=asked > 0)
     over_h = np.maximum(demand.sum(axis=2) - ledger.supply[:, gpu], 0.0) / SECONDS
@@ -231,10 +231,10 @@ def seated_cost(ledger: Ledger, gpu: int, jobs: np.ndarray, ways: np.ndarray) ->
 
 def _storage(model: _Model, variables: _Variables, ledger: Ledger) -> float:
     """Expressions 3 and 9, expanded: a term for each table, and for each pair in one region."""
-    if ledger.weight[2] == 0.0:
+    if ledger.term_weight[2] == 0.0:
         return 0.0
-    part = ledger.size / float(ledger.size.sum())
-    weight, tables = float(ledger.weight[2]), range(len(ledger.size))
+    part = ledger.kib / float(ledger.kib.sum())
+    weight, tables = float(ledger.term_weight[2]), range(len(ledger.kib))
     for region, share in enumerate(ledger.storage_share):
         for table in tables:
             model.cost[variables.homes[table][region]] += weight * (part[table] ** 2 - 2.0 * part[table] * share)
@@ -255,7 +255,7 @@ def _constraints(model: _Model, variables: _Variables, ledger: Ledger) -> None:
     """Expressions 4 to 6, scaled to a right side of about 1."""
     for region, room in enumerate(ledger.storage.tolist()):
         scale = max(room, 1)
-        terms = [(home[region], size / scale) for home, size in zip(variables.homes, ledger.size, strict=True)]
+        terms = [(home[region], size / scale) for home, size in zip(variables.homes, ledger.kib, strict=True)]
         model.row(terms, -np.inf, room / scale)
     for app, quotas in enumerate(ledger.app_cpu):
         for region, quota in enumerate(quotas.tolist()):
@@ -332,9 +332,9 @@ def _ways(placement: Placement, free: np.ndarray) -> float:
 def _blocks(placement: Placement) -> Iterator[np.ndarray]:
     """Sets of tables, bool (tables,), that cover all; tables with common readers are together."""
     ledger = placement.ledger
-    left = dict.fromkeys(np.argsort(-ledger.size, kind="stable").tolist())
+    left = dict.fromkeys(np.argsort(-ledger.kib, kind="stable").tolist())
     while left:
-        free = np.zeros(len(ledger.size), bool)
+        free = np.zeros(len(ledger.kib), bool)
         reach = [next(iter(left))]
         while reach and free.sum() < BLOCK_TABLES:
             table = reach.pop(0)

@@ -38,7 +38,6 @@ import numpy as np
 from ...simulator.base.decisions import Decision, Drop, Move, Replicate
 from ...simulator.base.errors import InputError, InvalidDecision
 from ...simulator.base.names import bind, choose, parse_name
-from ...simulator.checks.table_decisions import is_idle
 from ...simulator.cluster.region_hardware import NO_GPU
 from ...simulator.engine.view import ClusterView
 from ...simulator.table_placement import replicas as kernels
@@ -223,7 +222,8 @@ class DataPolicy(PlanningPolicy):
 
     def said(self, view: ClusterView, step: TableDecision) -> TableDecision | None:
         """A step, if it can be carried out now."""
-        if is_idle(view, step):
+        stays = view.moving_to(step.table) is None
+        if stays and isinstance(step, Replicate) and view.home(step.table) == step.region:
             return None
         try:
             view.check_table(step)

@@ -8,7 +8,6 @@ from ..base.codes import DROP, MOVE, REPLICATE
 from ..base.decisions import Drop, Move, Replicate
 from ..base.errors import InvalidDecision
 from ..network.simulated import Simulated
-from ..record.record_view import RecordView
 from ..regions import region_calls
 from . import table_refusals as why
 
@@ -58,11 +57,6 @@ def check_table(simulator: Simulated, decision: TableDecision) -> tuple[int, int
 def copied_bytes(simulator: Simulated, decision: TableDecision) -> int:
     """What carrying out a decision now would send over links; 0: nothing."""
     return int(simulator.raw.call(why.bytes_of, *_terms(decision)))
-
-
-def is_idle(view: RecordView, decision: TableDecision) -> bool:
-    """Whether a decision gives a replica to a region that is the table's home and stays so."""
-    return bool(view.read_by(why.idle_of, *_terms(decision)[:3]))
 
 
 def _terms(decision: TableDecision) -> tuple[int, int, int, int]:

@@ -84,9 +84,3 @@ def refusal_of(states, row, table, region, kind, whole):
 def bytes_of(states, row, table, region, kind, whole):
     """`copied_bytes`, for Python."""
     return copied_bytes(states[row], table, region, kind, whole)
-
-
-@entry
-def idle_of(states, row, table, region, kind):
-    """`is_idle`, for Python."""
-    return is_idle(states[row], table, region, kind)

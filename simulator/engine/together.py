@@ -62,7 +62,10 @@ def ground_of(topology: Topology, workload: Workload) -> Topology:
 
 
 def capacity_for(simulator: Simulator) -> Capacity:
-    """The room that its workload needs in a record; InputError: workload, cluster and rule do not go together."""
+    """The room that its workload needs in a record, and solvers beside it for the jobs that the slow path knows.
+
+    InputError: workload, cluster and rule do not go together.
+    """
     workload, topology, config = simulator.workload, simulator.topology, simulator.config
     geo = workload.geo
     if geo is None:
@@ -81,8 +84,8 @@ def capacity_for(simulator: Simulator) -> Capacity:
             "semantics are events"
         )
     geo.check_fits(topology)
-    sizes = len(workload), topology.num_gpus, topology.num_regions, topology.num_clusters
-    read = len(geo.tables), len(geo.table)
+    jobs, uses = max(len(workload), len(geo.history)), max(len(geo.table), len(geo.history.table))
+    sizes, read = (jobs, topology.num_gpus, topology.num_regions, topology.num_clusters), (len(geo.tables), uses)
     return Capacity.with_regions(*sizes, *read, layered=simulator.is_layered, priced=config.tariff is not None)
 
 

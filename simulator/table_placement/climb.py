@@ -1,5 +1,6 @@
 """What moving a table would change, found without moving it, and Tetris's two passes (paper mast, Sec. 3.4)."""
 
+from ..base.codes import LEVELS
 from ..compiler.jit import entry, kernel
 from .cost import (
     FAR,
@@ -14,6 +15,7 @@ from .cost import (
     square,
     storage_balance,
 )
+from .ledger import REGIONS, TYPES
 
 SLIGHT = 1e-12  # a gain below is none
 
@@ -22,10 +24,10 @@ SLIGHT = 1e-12  # a gain below is none
 def _landing(l, job, home, target):
     """R(job) after one of its tables moves from home to target, another region."""
     if l.training[job]:
-        return target if l.count[job, target] == l.reads[job] - 1 else NULL
+        return target if l.tables_at[job, target] == l.reads[job] - 1 else NULL
     best, most = 0, -1
-    for region in range(l.count.shape[1]):
-        tables = int(l.count[job, region])
+    for region in range(l.extent[REGIONS]):
+        tables = int(l.tables_at[job, region])
         if region == home:
             tables -= 1
         if region == target:
@@ -42,22 +44,22 @@ def _weigh_training(l, job):
     was = remote_of(l, job, now)
     met = met_at(l, job, now)
     begin, end = l.first_type[l.accepts[job]], l.first_type[l.accepts[job] + 1]
-    level = l.level[job]
+    level = l.job_level[job]
     if now != NULL:
         for place in range(begin, end):
             part = gpu_s_of(l, job, now, l.type[place])
             if part > 0:
-                l.touched[l.type[place]] = True
+                l.touched[l.type[place]] = 1
                 l.lost[l.type[place], level] += part
     if now == NULL or l.reads[job] == 1:  # else no region has all of its tables but one
-        for target in range(l.count.shape[1]):
-            if l.count[job, target] == l.reads[job] - 1:
+        for target in range(l.extent[REGIONS]):
+            if l.tables_at[job, target] == l.reads[job] - 1:
                 l.remote_change[target] -= l.total[job]
                 l.met_change[target] += met_at(l, job, target)
                 for place in range(begin, end):
                     part = gpu_s_of(l, job, target, l.type[place])
                     if part > 0:
-                        l.touched[l.type[place]] = True
+                        l.touched[l.type[place]] = 1
                         l.gained[target, l.type[place], level] += part
     return l.total[job] - was, -met
 
@@ -67,39 +69,39 @@ def _weigh_analytics(l, job, home, size):
     """Modify the scratch in place, likewise; the region of most tables without the one that moves is found once."""
     was = remote_of(l, job, l.region[job])
     best, most = 0, -1
-    for region in range(l.count.shape[1]):
-        tables = int(l.count[job, region])
+    for region in range(l.extent[REGIONS]):
+        tables = int(l.tables_at[job, region])
         if region == home:
             tables -= 1
         if tables > most:
             best, most = region, tables
-    for target in range(l.count.shape[1]):
+    for target in range(l.extent[REGIONS]):
         if target == home:
             continue
-        more = int(l.count[job, target]) + 1
+        more = int(l.tables_at[job, target]) + 1
         if more > most or (more == most and target < best):
-            here = l.held[job, target] + size
+            here = l.kib_at[job, target] + size
         else:
-            here = l.held[job, best] - (size if best == home else 0)
+            here = l.kib_at[job, best] - (size if best == home else 0)
         l.remote_change[target] += l.total[job] - here - was
 
 
 @kernel
 def weigh(l, table):
     """Modify the scratch in place: what leaves and what comes, for every region that the table could move to."""
-    home, size = l.home[table], l.size[table]
+    home, size = l.home[table], l.kib[table]
     remote = 0
     met = 0
-    for region in range(l.remote_change.shape[0]):
+    for region in range(l.extent[REGIONS]):
         l.remote_change[region] = 0
         l.met_change[region] = 0
-    for gpu in range(l.touched.shape[0]):
+    for gpu in range(l.extent[TYPES]):
         if l.touched[gpu]:
-            for level in range(l.lost.shape[1]):
+            for level in range(LEVELS):
                 l.lost[gpu, level] = 0
-                for region in range(l.remote_change.shape[0]):
+                for region in range(l.extent[REGIONS]):
                     l.gained[region, gpu, level] = 0
-            l.touched[gpu] = False
+            l.touched[gpu] = 0
     for use in range(l.first_user[table], l.first_user[table + 1]):
         job = l.user[use]
         if l.training[job]:
@@ -108,7 +110,7 @@ def weigh(l, table):
             met += more_met
         else:
             _weigh_analytics(l, job, home, size)
-    for region in range(l.remote_change.shape[0]):
+    for region in range(l.extent[REGIONS]):
         l.remote_change[region] += remote
         l.met_change[region] += met
 
@@ -117,7 +119,7 @@ def weigh(l, table):
 def _summed_anew(l, home, target, gpu, level, pressed_home, pressed_target, asked):
     """Expressions 7 x 8 over the regions after the move, region by region."""
     total = 0.0
-    for region in range(l.demand.shape[0]):
+    for region in range(l.extent[REGIONS]):
         demand = l.demand[region, gpu, level]
         pressed = l.pressed[region, gpu]
         if region == home:
@@ -136,7 +138,7 @@ def _balance_change(l, home, target, gpu):
     """Change of Expression 2 for a GPU type, weighted by levels."""
     leaves = 0
     comes = 0
-    for level in range(l.lost.shape[1]):
+    for level in range(LEVELS):
         leaves += l.lost[gpu, level]
         comes += l.gained[target, gpu, level]
     if leaves == 0 and comes == 0:
@@ -147,11 +149,11 @@ def _balance_change(l, home, target, gpu):
     share_home, share_target = l.supply_share[home, gpu], l.supply_share[target, gpu]
     bases = l.bases[gpu] + (new_home - old_home) * square(share_home) + (new_target - old_target) * square(share_target)
     change = 0.0
-    for level in range(l.lost.shape[1]):
+    for level in range(LEVELS):
         if l.level_weight[gpu, level] == 0.0:
             continue
-        asked = l.asked[gpu, level] - l.lost[gpu, level] + l.gained[target, gpu, level]
-        if asked < FAR * l.asked[gpu, level]:
+        asked = l.asked_s[gpu, level] - l.lost[gpu, level] + l.gained[target, gpu, level]
+        if asked < FAR * l.asked_s[gpu, level]:
             after = _summed_anew(l, home, target, gpu, level, new_home, new_target, asked)
         else:
             at_home, at_target = float(l.demand[home, gpu, level]), float(l.demand[target, gpu, level])
@@ -169,19 +171,19 @@ def _balance_change(l, home, target, gpu):
 @kernel
 def change_to(l, table, target, total):
     """Change of the cost if a table that was weighed moves to another region; `total`: KiB of all tables."""
-    home, size = l.home[table], l.size[table]
-    change = l.weight[0] * float(l.remote_change[target])
+    home, size = l.home[table], l.kib[table]
+    change = l.term_weight[0] * float(l.remote_change[target])
     balance = 0.0
-    for gpu in range(l.touched.shape[0]):
+    for gpu in range(l.extent[TYPES]):
         if l.touched[gpu]:
             balance += _balance_change(l, home, target, gpu)
-    change += l.weight[1] * balance
-    if l.weight[2] != 0.0:
+    change += l.term_weight[1] * balance
+    if l.term_weight[2] != 0.0:
         storage = storage_balance(l, home, l.stored[home] - size, total)
         storage -= storage_balance(l, home, l.stored[home], total)
         storage += storage_balance(l, target, l.stored[target] + size, total)
         storage -= storage_balance(l, target, l.stored[target], total)
-        change += l.weight[2] * storage
+        change += l.term_weight[2] * storage
     return change
 
 
@@ -208,7 +210,7 @@ def fits_cpu(l, table, target):
     for use in range(l.first_user[table], l.first_user[table + 1]):
         app = l.app[l.user[use]]
         if app >= 0:
-            for region in range(l.cpu_change.shape[1]):
+            for region in range(l.extent[REGIONS]):
                 more = l.cpu_change[app, region]
                 if more > 0 and l.cpu[app, region] + more > l.app_cpu[app, region]:
                     fits = False
@@ -222,7 +224,7 @@ def fits(l, table, target):
 
     Paper: tetris, Expressions 4 to 6.
     """
-    if l.stored[target] + l.size[table] > l.storage[target]:
+    if l.stored[target] + l.kib[table] > l.storage[target]:
         return False
     if l.met[0] + l.met_change[target] < min(l.threshold[0], l.met[0]):
         return False
@@ -233,7 +235,7 @@ def fits(l, table, target):
 def total_size(l):
     """KiB of all tables."""
     total = 0
-    for region in range(l.stored.shape[0]):
+    for region in range(l.extent[REGIONS]):
         total += l.stored[region]
     return total
 
@@ -247,7 +249,7 @@ def best_home(l, table, total):
     home = l.home[table]
     best, least = home, -SLIGHT
     weigh(l, table)
-    for target in range(l.stored.shape[0]):
+    for target in range(l.extent[REGIONS]):
         if target != home:
             change = change_to(l, table, target, total)
             if change < least and fits(l, table, target):

@@ -6,7 +6,9 @@ most of its tables, the lowest number among equals.
 
 import math
 
+from ..base.codes import LEVELS
 from ..compiler.jit import entry, kernel
+from .ledger import JOBS, REGIONS, TABLES, TYPES
 
 NULL = -1
 SECONDS = 3600.0
@@ -23,13 +25,13 @@ def square(number):
 def seat(l, job):
     """R(job), from the counts of its tables."""
     if l.training[job]:
-        for region in range(l.count.shape[1]):
-            if l.count[job, region] == l.reads[job]:
+        for region in range(l.extent[REGIONS]):
+            if l.tables_at[job, region] == l.reads[job]:
                 return region
         return NULL
     best = 0
-    for region in range(1, l.count.shape[1]):
-        if l.count[job, region] > l.count[job, best]:
+    for region in range(1, l.extent[REGIONS]):
+        if l.tables_at[job, region] > l.tables_at[job, best]:
             best = region
     return best
 
@@ -64,7 +66,7 @@ def remote_of(l, job, region):
     """
     if region == NULL:
         return l.total[job]
-    return l.total[job] - l.held[job, region]
+    return l.total[job] - l.kib_at[job, region]
 
 
 @kernel
@@ -92,8 +94,8 @@ def book(l, job, region, sign):
     for place in range(l.first_type[l.accepts[job]], l.first_type[l.accepts[job] + 1]):
         gpu = l.type[place]
         part = gpu_s_of(l, job, region, gpu)
-        l.demand[region, gpu, l.level[job]] += sign * part
-        l.asked[gpu, l.level[job]] += sign * part
+        l.demand[region, gpu, l.job_level[job]] += sign * part
+        l.asked_s[gpu, l.job_level[job]] += sign * part
     if l.app[job] >= 0:
         l.cpu[l.app[job], region] += sign * l.cpu_s[job]
 
@@ -102,7 +104,7 @@ def book(l, job, region, sign):
 def region_demand(l, region, gpu):
     """GPU-seconds of all levels."""
     total = 0
-    for level in range(l.demand.shape[2]):
+    for level in range(LEVELS):
         total += l.demand[region, gpu, level]
     return total
 
@@ -122,12 +124,12 @@ def balance_of(squares, products, bases, asked):
 @kernel
 def sum_demands(l, gpu):
     """Modify the sums of Expression 2 in place: those of a GPU type, from its demands."""
-    regions = l.demand.shape[0]
+    regions = l.extent[REGIONS]
     l.bases[gpu] = 0.0
     for region in range(regions):
         l.pressed[region, gpu] = sigmoid(l, region_demand(l, region, gpu), l.supply[region, gpu])
         l.bases[gpu] += square(l.supply_share[region, gpu]) * l.pressed[region, gpu]
-    for level in range(l.demand.shape[2]):
+    for level in range(LEVELS):
         squares = 0.0
         products = 0.0
         for region in range(regions):
@@ -136,22 +138,22 @@ def sum_demands(l, gpu):
             products += demand * l.supply_share[region, gpu] * l.pressed[region, gpu]
         l.squares[gpu, level] = squares
         l.products[gpu, level] = products
-        l.balance[gpu, level] = balance_of(squares, products, l.bases[gpu], l.asked[gpu, level])
+        l.balance[gpu, level] = balance_of(squares, products, l.bases[gpu], l.asked_s[gpu, level])
 
 
 @entry
 def sum_up(l):
     """Modify the ledger's sums in place, from the homes alone; the sums must be zero."""
-    for table in range(l.home.shape[0]):
+    for table in range(l.extent[TABLES]):
         home = l.home[table]
-        l.stored[home] += l.size[table]
+        l.stored[home] += l.kib[table]
         for use in range(l.first_user[table], l.first_user[table + 1]):
-            l.count[l.user[use], home] += 1
-            l.held[l.user[use], home] += l.size[table]
-    for job in range(l.region.shape[0]):
+            l.tables_at[l.user[use], home] += 1
+            l.kib_at[l.user[use], home] += l.kib[table]
+    for job in range(l.extent[JOBS]):
         l.region[job] = seat(l, job)
         book(l, job, l.region[job], 1)
-    for gpu in range(l.supply.shape[1]):
+    for gpu in range(l.extent[TYPES]):
         sum_demands(l, gpu)
 
 
@@ -164,15 +166,15 @@ def storage_balance(l, region, stored, total):
 @entry
 def total_cost(l):
     """Expressions 1 to 3, weighted, of the ledger's placement. Paper: tetris, Figure 4, Expressions 1 to 3."""
-    cost = l.weight[0] * float(l.remote[0])
-    for gpu in range(l.balance.shape[0]):
-        for level in range(l.balance.shape[1]):
-            cost += l.weight[1] * l.level_weight[gpu, level] * l.balance[gpu, level]
+    cost = l.term_weight[0] * float(l.remote[0])
+    for gpu in range(l.extent[TYPES]):
+        for level in range(LEVELS):
+            cost += l.term_weight[1] * l.level_weight[gpu, level] * l.balance[gpu, level]
     total = 0
-    for region in range(l.stored.shape[0]):
+    for region in range(l.extent[REGIONS]):
         total += l.stored[region]
-    for region in range(l.stored.shape[0]):
-        cost += l.weight[2] * storage_balance(l, region, l.stored[region], total)
+    for region in range(l.extent[REGIONS]):
+        cost += l.term_weight[2] * storage_balance(l, region, l.stored[region], total)
     return cost
 
 
@@ -182,22 +184,22 @@ def move(l, table, target):
     home = l.home[table]
     if home == target:
         return
-    for gpu in range(l.stirred.shape[0]):
-        l.stirred[gpu] = False
+    for gpu in range(l.extent[TYPES]):
+        l.stirred[gpu] = 0
     l.home[table] = target
-    l.stored[home] -= l.size[table]
-    l.stored[target] += l.size[table]
+    l.stored[home] -= l.kib[table]
+    l.stored[target] += l.kib[table]
     for use in range(l.first_user[table], l.first_user[table + 1]):
         job = l.user[use]
         book(l, job, l.region[job], -1)
         _stir(l, job)
-        l.count[job, home] -= 1
-        l.count[job, target] += 1
-        l.held[job, home] -= l.size[table]
-        l.held[job, target] += l.size[table]
+        l.tables_at[job, home] -= 1
+        l.tables_at[job, target] += 1
+        l.kib_at[job, home] -= l.kib[table]
+        l.kib_at[job, target] += l.kib[table]
         l.region[job] = seat(l, job)
         book(l, job, l.region[job], 1)
         _stir(l, job)
-    for gpu in range(l.stirred.shape[0]):
+    for gpu in range(l.extent[TYPES]):
         if l.stirred[gpu]:
             sum_demands(l, gpu)

@@ -3,6 +3,7 @@
 from ..compiler.jit import entry, kernel
 from .climb import SLIGHT, change_to, fits_cpu, total_size, weigh
 from .cost import move
+from .ledger import REGIONS
 
 
 @kernel
@@ -17,7 +18,7 @@ def _send(l, table, begin, end, target, total, were):
             continue
         weigh(l, one)
         change += change_to(l, one, target, total)
-        if l.stored[target] + l.size[one] > l.storage[target] or not fits_cpu(l, one, target):
+        if l.stored[target] + l.kib[one] > l.storage[target] or not fits_cpu(l, one, target):
             fits = False
         move(l, one, target)
     return change, fits
@@ -28,7 +29,7 @@ def _best_region(l, table, begin, end, total, were):
     """Where the tables should go together, the lowest number among equals, -1 if nowhere; `l.gain` has the gain."""
     met = l.met[0]
     best, least = -1, -SLIGHT
-    for target in range(l.stored.shape[0]):
+    for target in range(l.extent[REGIONS]):
         change, fits = _send(l, table, begin, end, target, total, were)
         if fits and change < least and l.met[0] >= min(l.threshold[0], met):
             best, least = target, change

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from ..base.codes import LEVELS
 from ..base.errors import InputError
+from ..record.field_axes import shape_of
 from ..warehouse.warehouse import Jobs, Warehouse, type_shares
 from . import climb, cost, job_moves, table_pairs
-from .ledger import Ledger, fresh_sums
+from .ledger import Ledger, sum_fields
 
 KIB = 1024
 DAY_S = 86400
@@ -106,10 +107,10 @@ class Placement:
     def terms(self) -> tuple[float, float, float]:
         """What the cost is made of: Expressions 1 (read across regions), 2 (uneven demand), 3 (storage), weighted."""
         ledger = self.ledger
-        remote = float(ledger.weight[0] * ledger.remote[0])
-        demand = float(ledger.weight[1] * (ledger.level_weight * ledger.balance).sum())
+        remote = float(ledger.term_weight[0] * ledger.remote[0])
+        demand = float(ledger.term_weight[1] * (ledger.level_weight * ledger.balance).sum())
         share = ledger.stored / max(int(ledger.stored.sum()), 1)
-        return remote, demand, float(ledger.weight[2] * ((share - ledger.storage_share) ** 2).sum())
+        return remote, demand, float(ledger.term_weight[2] * ((share - ledger.storage_share) ** 2).sum())
 
     @property
     def moved_kib(self) -> int:
@@ -201,6 +202,24 @@ def seconds(hours: np.ndarray) -> np.ndarray:
 
 def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     world, tables = warehouse.world, warehouse.tables
+    sizes = len(tables), len(jobs), len(world), len(world.gpu_types), len(warehouse.app_cpu_hours)
+    fields = [(field[0], field[1], cast("tuple[int, ...]", shape_of(field))) for field in sum_fields(*sizes)]
+    sums = {name: np.zeros(shape, kind) for name, kind, shape in fields}
+    sums["home"][:] = tables.home
+    missing = kib(tables.size_bytes[:, None] - tables.held_bytes)  # a replica there may have a part
+    ledger = Ledger(**fixed_terms(warehouse, objective, jobs), missing=missing, threshold=np.zeros(1, np.int64), **sums)
+    cost.sum_up(ledger)
+    share = objective.home_share
+    ledger.threshold[0] = ledger.met[0] if share is None else int(np.ceil(share * ledger.met_by.sum()))
+    return ledger
+
+
+def fixed_terms(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> dict[str, np.ndarray]:
+    """What a ledger of these jobs holds that depends neither on where tables lie nor on the right side of Expression 6.
+
+    `overload`, `training` and `has_gpus` are int8.
+    """
+    world, tables = warehouse.world, warehouse.tables
     size, gpu_s = kib(tables.size_bytes), seconds(jobs.gpu_hours)
     order = np.argsort(jobs.table, kind="stable")
     uses = np.bincount(jobs.table, minlength=len(tables))
@@ -212,39 +231,30 @@ def _ledger(warehouse: Warehouse, objective: Objective, jobs: Jobs) -> Ledger:
     accepted = sets.accepted(len(world.gpu_types))
     levels = np.zeros((len(sets.bits), LEVELS), bool)
     levels[sets.row, jobs.level] = True
-    weight = np.array([objective.remote / max(int(total.sum()), 1), objective.gpu, objective.storage])
-    sums = fresh_sums(len(tables), len(jobs), len(world), len(world.gpu_types), LEVELS, len(warehouse.app_cpu_hours))
-    sums["home"][:] = tables.home
-    ledger = Ledger(
-        size=size,
-        missing=kib(tables.size_bytes[:, None] - tables.held_bytes),  # a replica there may have a part
-        first_user=np.concatenate([[0], np.cumsum(uses)]).astype(np.int64),
-        user=jobs.owner[order],
-        reads=jobs.reads.astype(np.int64),
-        training=jobs.training,
-        accepts=sets.row,
-        first_type=np.concatenate([[0], np.cumsum(accepted.sum(axis=1))]).astype(np.int64),
-        type=np.nonzero(accepted)[1].astype(np.int64),
-        type_share=type_shares(sets, world.gpus),
-        has_gpus=warehouse.offered(sets) != 0,
-        level=jobs.level,
-        gpu_s=gpu_s,
-        cpu_s=seconds(jobs.cpu_hours),
-        app=jobs.app,
-        total=total,
-        met_by=met_by,
-        supply=supply,
-        supply_share=supply / np.maximum(supply.sum(axis=0), 1),
-        storage=world.storage_bytes // KIB,
-        storage_share=world.storage_bytes / max(int(world.storage_bytes.sum()), 1),
-        app_cpu=seconds(warehouse.app_cpu_hours),
-        level_weight=(accepted.T @ levels) * np.asarray(objective.levels),
-        weight=weight,
-        overload=np.array([objective.overload]),
-        threshold=np.zeros(1, np.int64),
-        **sums,
-    )
-    cost.sum_up(ledger)
-    share = objective.home_share
-    ledger.threshold[0] = ledger.met[0] if share is None else int(np.ceil(share * met_by.sum()))
-    return ledger
+    return {
+        "extent": np.array([len(tables), len(jobs), len(world), len(world.gpu_types)]),
+        "kib": size,
+        "first_user": np.concatenate([[0], np.cumsum(uses)]).astype(np.int64),
+        "user": jobs.owner[order],
+        "reads": jobs.reads.astype(np.int64),
+        "training": jobs.training.astype(np.int8),
+        "accepts": sets.row,
+        "first_type": np.concatenate([[0], np.cumsum(accepted.sum(axis=1))]).astype(np.int64),
+        "type": np.nonzero(accepted)[1].astype(np.int64),
+        "type_share": type_shares(sets, world.gpus),
+        "has_gpus": (warehouse.offered(sets) != 0).astype(np.int8),
+        "job_level": jobs.level,
+        "gpu_s": gpu_s,
+        "cpu_s": seconds(jobs.cpu_hours),
+        "app": jobs.app,
+        "total": total,
+        "met_by": met_by,
+        "supply": supply,
+        "supply_share": supply / np.maximum(supply.sum(axis=0), 1),
+        "storage": world.storage_bytes // KIB,
+        "storage_share": world.storage_bytes / max(int(world.storage_bytes.sum()), 1),
+        "app_cpu": seconds(warehouse.app_cpu_hours),
+        "level_weight": (accepted.T @ levels) * np.asarray(objective.levels),
+        "term_weight": np.array([objective.remote / max(int(total.sum()), 1), objective.gpu, objective.storage]),
+        "overload": np.array([objective.overload], np.int8),
+    }

@@ -3,6 +3,7 @@
 from ..compiler.jit import entry, kernel
 from .climb import SLIGHT, change_to, fits_cpu, total_size, weigh
 from .cost import move
+from .ledger import REGIONS
 
 
 @kernel
@@ -11,15 +12,15 @@ def _fits_storage(l, first, first_home, second, target):
     at_first = l.home[first]
     held = l.stored[at_first]
     if l.home[second] == at_first:
-        held -= l.size[second]
+        held -= l.kib[second]
     if target == at_first:
-        held += l.size[second]
-    if held > max(l.storage[at_first], l.stored[at_first] - l.size[first]):
+        held += l.kib[second]
+    if held > max(l.storage[at_first], l.stored[at_first] - l.kib[first]):
         return False
     if target == at_first:
         return True
-    before = l.stored[target] + (l.size[first] if target == first_home else 0)
-    return l.stored[target] + l.size[second] <= max(l.storage[target], before)
+    before = l.stored[target] + (l.kib[first] if target == first_home else 0)
+    return l.stored[target] + l.kib[second] <= max(l.storage[target], before)
 
 
 @kernel
@@ -28,7 +29,7 @@ def _try_partners(l, first, first_home, change, met, partner, begin, end, least,
     for place in range(begin, end):
         second = partner[place]
         weigh(l, second)
-        for target in range(l.stored.shape[0]):
+        for target in range(l.extent[REGIONS]):
             if target == l.home[second]:
                 continue
             both = change + change_to(l, second, target, total)
@@ -53,7 +54,7 @@ def pair_up(l, first, partner, begin, end, choice):
     home, met = l.home[first], l.met[0]
     least = -SLIGHT
     choice[0] = -1
-    for target in range(l.stored.shape[0]):
+    for target in range(l.extent[REGIONS]):
         if target == home:
             continue
         weigh(l, first)

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from clustergym import policies
+from clustergym.envs import batch_state
 from clustergym.envs.dataplacement.columns import CANDIDATES
+from clustergym.envs.dataplacement.env import DataPlacementVectorEnv
 from clustergym.policies.mast.mast import WorkloadPassPolicy
 from clustergym.simulator.base.decisions import Advance, Drop, Move, Replicate
 from clustergym.simulator.base.errors import InputError, InvalidDecision
@@ -66,7 +68,7 @@ def legal(env):
 
 
 def turn_to(env, table):
-    while env.interface.placement_review.offered != table:
+    while env.interface.offered != table:
         env.step((LEAVE,))
 
 
@@ -76,10 +78,11 @@ class InPython(WorkloadPassPolicy):
 
 @pytest.mark.parametrize("options", [{}, {"scan_s": 0.0}], ids=["every 34 s", "at every event"])
 def test_passes_in_a_kernel_are_those_in_python(options):
-    """Random actions, with outages: every feature, reward and metric is the same, and so is how many were asked."""
+    """Random actions, with outages: every feature, reward and metric is the same."""
     played = []
     for kind in (WorkloadPassPolicy, InPython):
         scheduler, rng, seen = kind("mast", **options), np.random.default_rng(7), []
+        assert scheduler.is_compiled is (kind is WorkloadPassPolicy)
         env = placing(**BRISK, scheduler=scheduler, region_mtbf_s=80_000.0, region_mttr_s=3000.0, observation="flat")
         observation, _ = env.reset(seed=3)
         ended, info = False, {}
@@ -89,16 +92,15 @@ def test_passes_in_a_kernel_are_those_in_python(options):
             observation, reward, terminated, truncated, info = env.step((action,))
             seen.append((observation.tobytes(), float(reward)))
             ended = terminated or truncated
-        played.append((seen, info["metrics"], scheduler.asked, scheduler.spared))
-    assert played[0][2] > 0
+        played.append((seen, info["metrics"]))
     assert played[0] == played[1]
 
 
 def test_tables_are_offered_by_the_bytes_that_are_read():
     env = begun()
     offered = []
-    while env.interface.placement_review is not None and env.view.now_s == 0.0:
-        offered.append(env.interface.placement_review.offered)
+    while env.interface.offered is not None and env.view.now_s == 0.0:
+        offered.append(env.interface.offered)
         env.step((LEAVE,))
     assert offered == [VIDEOS, USERS, CLICKS, ADS, LOGS]  # 1,000, 200, 100 and 50 GB by one reader each; logs by none
     assert env.view.now_s == 612.0  # the next look, and the 18th pass of the scheduler
@@ -110,7 +112,7 @@ def test_what_is_offered_of_a_table():
     # Home to west or south, a replica in either; nothing to drop. The fourth region does not exist.
     assert legal(env) == [DONE, LEAVE, *home_to(WEST), *replica_to(WEST), *home_to(SOUTH), *replica_to(SOUTH)]
     env.step(replica_to(WEST))
-    assert env.interface.placement_review.offered == CLICKS and env.view.transfers == [(CLICKS, EAST, WEST, 1e11)]
+    assert env.interface.offered == CLICKS and env.view.transfers == [(CLICKS, EAST, WEST, 1e11)]
     assert legal(env) == [DONE, LEAVE, *home_to(WEST), *drop_at(WEST), *home_to(SOUTH), *replica_to(SOUTH)]
     env.step(home_to(SOUTH))
     assert env.view.moving_to(CLICKS) == SOUTH and env.view.home(CLICKS) == EAST
@@ -150,7 +152,7 @@ def test_the_quota_masks_what_is_beyond_it():
     env.step(home_to(WEST))
     assert legal(env) == [DONE, LEAVE, *home_to(EAST), *replica_to(EAST), *replica_to(WEST)]  # they copy nothing more
     env.step((LEAVE,))
-    assert env.interface.placement_review.offered == ADS and set(legal(env)) > {DONE, LEAVE}  # 50 GB
+    assert env.interface.offered == ADS and set(legal(env)) > {DONE, LEAVE}  # 50 GB
 
 
 def test_storage_masks_what_has_no_room():
@@ -252,7 +254,8 @@ def test_lessons_come_in_the_order_of_the_window():
     other.reset(seed=0)
     while other.view.now_s == start_s:
         other.step(policy.act(other))
-    assert env.interface.cost == pytest.approx(other.interface.cost, rel=0.05)
+    costs = [one.interface.raw["table_cost"] for one in (env, other)]
+    assert costs[0] == pytest.approx(costs[1], rel=0.05)
 
 
 def test_a_decision_beyond_the_quota_of_the_environment_is_one_sentence():
@@ -311,6 +314,26 @@ def test_a_batch_goes_on_from_its_state():
     expected = play(first, 25)
     rng.bit_generator.state = kept
     assert play(other, 25) == expected
+
+
+def test_a_review_goes_on_from_its_state_with_the_bound_that_it_began_with():
+    """A home that comes back within a review may leave again: Expression 6 is measured against the review's begin."""
+    small = {"topology": geo_small.small_topology(), "workload": geo_small.small_workload(), "region_slots": 4}
+    options = {**small, "tables_every_s": 612.0, "quota": 5.0, "observation": "flat", "reward": "placement"}
+    made = partial(DataPlacementVectorEnv, 1, **options)
+    first, other = made(), made()
+    first.reset(seed=0)
+    turned = [LEAVE, LEAVE]  # videos and users come before clicks
+    for candidate in [*turned, *home_to(SOUTH), DONE, *turned, *home_to(EAST)]:
+        first.step(np.array([candidate]))
+    batch_state.restore(other.batch, *batch_state.state_of(first.batch))
+    played = [env.step(np.array(replica_to(SOUTH))) for env in (first, other)]
+    assert played[0][1].tolist() == played[1][1].tolist() == [0.0]
+    assert played[0][0].tobytes() == played[1][0].tobytes()
+    fits = played[0][0][0, first.envs[0].interface.places["candidates"]].reshape(-1, len(CANDIDATES))[
+        :, CANDIDATES.fits
+    ]
+    assert fits[home_to(SOUTH)] == 1.0
 
 
 def test_pictures_show_what_lies_where():

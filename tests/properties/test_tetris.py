@@ -73,7 +73,7 @@ def test_a_moves_cost_is_the_difference_of_two_full_sums(seed, size, objective):
         assert placement.cost == pytest.approx(after, rel=1e-9, abs=1e-10)
         before = after
     fresh = Placement(warehouse.at(home), objective).ledger
-    for name in ("region", "count", "held", "demand", "asked", "stored", "cpu", "met", "remote"):
+    for name in ("region", "tables_at", "kib_at", "demand", "asked_s", "stored", "cpu", "met", "remote"):
         np.testing.assert_array_equal(getattr(placement.ledger, name), getattr(fresh, name), name)
     assert not placement.ledger.cpu_change.any()
 
@@ -157,7 +157,7 @@ def test_moving_all_tables_of_a_job_gains_the_difference_of_two_full_sums(seed, 
         assert gain == pytest.approx(before - after, rel=1e-9, abs=1e-10)
         assert len(set(placement.home[placement.tables_of(job)].tolist())) == 1 or gain == 0
     fresh = Placement(warehouse.at(placement.home), objective).ledger
-    for name in ("region", "count", "held", "demand", "asked", "stored", "cpu", "met", "remote"):
+    for name in ("region", "tables_at", "kib_at", "demand", "asked_s", "stored", "cpu", "met", "remote"):
         np.testing.assert_array_equal(getattr(placement.ledger, name), getattr(fresh, name), name)
     assert not placement.ledger.cpu_change.any()
 
@@ -315,7 +315,7 @@ def test_wider_searches_keep_quota_and_constraints(seed, share, is_exact):
         assert all(home[move.table] == move.source != move.target == found.home[move.table] for move in moves)
     assert found.cost <= before + 1e-12
     assert found.is_sound() or not sound
-    assert KIB * found.ledger.size[found.home != home].sum() <= quota + KIB * len(home)
+    assert KIB * found.ledger.kib[found.home != home].sum() <= quota + KIB * len(home)
     assert found.cost == pytest.approx(cost_of(warehouse, V2, found.home), rel=1e-9, abs=1e-12)
 
 

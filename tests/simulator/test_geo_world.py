@@ -184,7 +184,7 @@ def test_v0_is_what_it_was_fitted_to(generated):
     assert load.max() == pytest.approx(mast_statistics.OVERLOAD["V0"], rel=0.1)
     assert load.std() == pytest.approx(mast_statistics.OVERLOAD_DEVIATION["V0"], rel=0.15)
     seated = Placement(generated, Objective(), np.ones(len(generated.jobs), bool)).ledger
-    at_home = (seated.region[seated.training] >= 0).mean()
+    at_home = (seated.region[seated.training == 1] >= 0).mean()
     assert 100 * at_home == pytest.approx(mast_statistics.HOME_RATE["V0"], abs=1.0)
     assert skewed_loads(1000).std() == pytest.approx(mast_statistics.OVERLOAD_DEVIATION["V0"], rel=0.01)
 

@@ -74,7 +74,7 @@ def read_tables(simulator: Simulator) -> TableScene:
         lies[region, table] = ARRIVES if view.moving_to(table) == region else COMES
     lies[s["table_home"][:n], np.arange(n)] = HOME
     ledger = placement.ledger
-    read = np.diff(ledger.first_user) * ledger.size
+    read = np.diff(ledger.first_user) * ledger.kib
     order = np.argsort(-read, kind="stable")[:MOST_TABLES]
     high = ledger.demand[:, :, :HIGH_LEVELS].sum(axis=(1, 2)) / np.maximum(ledger.supply.sum(axis=1), 1)
     stored = s["stored_bytes"][:regions] / np.maximum(s["storage_bytes"][:regions], 1)
