@@ -193,7 +193,7 @@ def test_a_policy_may_take_over_and_leave_in_the_middle_of_an_episode(short, wor
 @pytest.mark.parametrize("env_id", TERMS)
 def test_tables_have_the_columns_that_are_documented(env_id):
     env, terms = made(env_id), TERMS[env_id]
-    tables, module = env.tables, terms.observation
+    tables, module = env.tables, terms.described
     assert tables.cluster == len(module.CLUSTER) and tables.candidate_columns == len(module.CANDIDATES)
     assert [table.columns for table in tables.tables] == [len(getattr(module, name)) for name in terms.tables]
     assert tables.size == sum(space.shape[0] for space in env.observation_space.values())

@@ -26,10 +26,10 @@ class Terms:
     """Small settings of an environment, and what it says of itself.
 
     Attributes:
-        folder: of its observation module, in envs/.
+        folder: of its module of columns, in envs/.
         small: options with which it is made, under those of a variant or setting.
         action: what a refused action is told to be.
-        tables: names in the observation module of the columns of each table.
+        tables: names in the module of columns of the columns of each table.
         candidates: how many there are with `small`.
         variants: options under which random legal actions are played.
         unmasked: options under which any actions are, and how many steps.
@@ -62,9 +62,9 @@ class Terms:
     random: Options = field(default_factory=dict)  # of all variants
 
     @property
-    def observation(self) -> Any:
+    def described(self) -> Any:
         """The module that names the columns."""
-        return importlib.import_module(f"clustergym.envs.{self.folder}.observation")
+        return importlib.import_module(f"clustergym.envs.{self.folder}.columns")
 
 
 def of_delay(own: Any, policy: Any) -> Any:
