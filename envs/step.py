@@ -211,6 +211,13 @@ def stepping(
         forget_written: (w) forgets what `observe` relies on, since other arrays than a step's are written.
         ask_ahead: (states, windows, features, masks, chosen, i) asks for memory of the rows after the i-th chosen one.
     """
+    look, act = _looking(show, may_act), _acting(carry_out, follow, leave, go, forget)
+    step_rows = _stepping_rows(act, look, go, observe, used, ask_ahead)
+    return Kernels(step_rows, _turning(show, observe, forget_written), _rehearsing(carry_out))
+
+
+def _looking(show: Callable[..., Any], may_act: Callable[..., Any]) -> Callable[..., Any]:
+    """Shows the present, unless the step passes over it."""
 
     @kernel
     def look(s, w, m):
@@ -219,6 +226,29 @@ def stepping(
         else:
             show(s, w, m)
 
+    return look
+
+
+def _acting(carry_out: Any, follow: Any, leave: Any, go: Any, forget: Any) -> Callable[..., Any]:
+    """Begins a step, or goes on with it: carries out the action, or lets time pass."""
+
+    @kernel
+    def act(s, w, m, reference, action, outcome):
+        candidate = begin_action(s, w, reference, action[0], outcome)
+        if candidate > 0:
+            outcome[IS_ADJUSTED] = carry_out(s, w, m, candidate, action)
+            w.has_acted = 1
+            follow(s, w, m)
+        elif candidate == 0:
+            leave(s, w, m)
+        else:
+            go(s, w, m)
+        forget(w)
+
+    return act
+
+
+def _stepping_rows(act: Any, look: Any, go: Any, observe: Any, used: Any, ask_ahead: Any) -> Callable[..., Any]:
     @entry
     def step_rows(states, windows, solvers, references, chosen, actions, outcomes, features, masks):
         n_stopped = 0
@@ -226,16 +256,7 @@ def stepping(
             ask_ahead(states, windows, features, masks, chosen, i)
             row = chosen[i]
             s, w, m, outcome = states[row], windows[row], solvers[row], outcomes[row]
-            candidate = begin_action(s, w, references[row], actions[row, 0], outcome)
-            if candidate > 0:
-                outcome[IS_ADJUSTED] = carry_out(s, w, m, candidate, actions[row])
-                w.has_acted = 1
-                follow(s, w, m)
-            elif candidate == 0:
-                leave(s, w, m)
-            else:
-                go(s, w, m)
-            forget(w)
+            act(s, w, m, references[row], actions[row], outcome)
             look(s, w, m)
             while not is_over(s, w) and w.code != STALLED:
                 go(s, w, m)
@@ -246,6 +267,10 @@ def stepping(
             n_stopped += is_stopped(w, outcome)
         return n_stopped
 
+    return step_rows
+
+
+def _turning(show: Any, observe: Any, forget_written: Any) -> Callable[..., Any]:
     @entry
     def turn(states, windows, solvers, row, features, mask):
         s, w, m = states[row], windows[row], solvers[row]
@@ -254,8 +279,12 @@ def stepping(
         observe(s, w, m, features, mask)
         forget_written(w)
 
+    return turn
+
+
+def _rehearsing(carry_out: Any) -> Callable[..., Any]:
     @entry
     def rehearsed(states, row, windows, solvers, action):
         carry_out(states[row], windows[0], solvers[0], action[0], action)
 
-    return Kernels(step_rows, turn, rehearsed)
+    return rehearsed

@@ -22,7 +22,7 @@ from clustergym.envs.columns import JOB_SIZE, TIME, Column, flag, joined, table
 from clustergym.envs.families.composing import composed, window_of
 from clustergym.envs.families.family import Family
 from clustergym.envs.families.hold import UntilOffer
-from clustergym.envs.families.tables import running_rows, waiting_rows
+from clustergym.envs.families.job_rows import running_rows, waiting_rows
 from clustergym.envs.registration import ENVIRONMENTS, Entry, register
 from clustergym.envs.vector import ClusterVectorEnv
 from clustergym.envs.window import fill_slots, observe_size, scaled_gpus, scaled_time, unforce, waiting_candidate

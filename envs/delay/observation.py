@@ -13,10 +13,10 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.numerics.fast_log import log_from_one
 from ...simulator.record.state import CLASSES
+from ..families.job_rows import running_rows, waiting_rows
 from ..families.move import tier_slowdown
 from ..families.move_search import most_of, show_running
 from ..families.start import TARGETS
-from ..families.tables import running_rows, waiting_rows
 from ..window import (
     MAX_SLOTS,
     NO_JOB,

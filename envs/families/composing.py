@@ -16,7 +16,7 @@ from ...simulator.record.field_axes import dtype_of
 from ..step import Kernels, stepping
 from ..window import MAX_SLOTS, common_fields, forced_fields, may_advance
 from .family import Family
-from .tables import Rows
+from .job_rows import Rows
 
 
 def composed(

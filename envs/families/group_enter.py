@@ -20,7 +20,7 @@ from .group_offers import (
     share_of,
 )
 from .group_sums import balance_of, is_measured, iteration_of, knows, round_of, use_of
-from .groups import GroupFamily, group_slot, machines_of, mark_going, may_move, may_pass
+from .group_table import GroupFamily, group_slot, machines_of, mark_going, may_move, may_pass
 
 
 @kernel

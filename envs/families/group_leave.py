@@ -18,7 +18,7 @@ from .group_offers import (
     share_of,
 )
 from .group_sums import alone_of, is_measured, iteration_of, knows, longest_without, round_of, use_of, weight_of
-from .groups import GroupFamily, mark_going, may_move
+from .group_table import GroupFamily, mark_going, may_move
 
 
 @kernel

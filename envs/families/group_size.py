@@ -12,7 +12,7 @@ from ..window import running_candidate, scaled_time
 from .group_numbers import are_other, machines_taken, room_of, wanted_by_group
 from .group_offers import describe_change, describe_group
 from .group_sums import knows, longest_on, round_of, use_of
-from .groups import GroupFamily, group_slot, machines_of
+from .group_table import GroupFamily, group_slot, machines_of
 
 
 @kernel

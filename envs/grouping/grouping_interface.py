@@ -14,13 +14,13 @@ from ...simulator.base.decisions import AssignGroup, Decision, SetMachines, SetS
 from ...simulator.cluster.topology import Topology
 from ...simulator.groups.group_config import GroupTerms
 from ..agent_interface import AgentInterface
-from ..families import groups
+from ..families import group_table as groups
 from ..families.composing import composed, window_of
 from ..families.group_enter import Joining, Moving, MovingOut, Opening
 from ..families.group_leave import Pausing, Swapping
 from ..families.group_numbers import MOST_MACHINES, SPILLS, write_parts
 from ..families.group_size import Sizing
-from ..families.groups import FIELDS, MAX_GROUP_SLOTS
+from ..families.group_table import FIELDS, MAX_GROUP_SLOTS
 from ..observation_layout import Part, Table
 from ..registration import ENVIRONMENTS
 from .columns import CANDIDATES, CLUSTER, GROUP, QUEUE, RUNNING

@@ -7,8 +7,8 @@ from ...simulator.jobs.remaining_time import isolated_left_s
 from ..families.group_numbers import room_of
 from ..families.group_offers import FEW, consider, share_of, short_time, speed_now
 from ..families.group_sums import MAX_GROUPS, alone_of, balance_of, balanced, is_measured, knows
-from ..families.groups import group_rows
-from ..families.tables import running_rows, waiting_rows
+from ..families.group_table import group_rows
+from ..families.job_rows import running_rows, waiting_rows
 from ..window import MAX_SLOTS, ignorance, scale_times, scaled_count, scaled_slack, scaled_time
 from .columns import CLUSTER, GROUP, JOB, QUEUE, RUNNING
 

@@ -6,9 +6,9 @@ from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.sharing.berths import excess, memory_of
 from ...simulator.sharing.exclusive_gpus import single_gpus
+from ..families.job_rows import running_rows, waiting_rows
 from ..families.preempt import Preemption, describe, stopping
 from ..families.share_offers import scaled_interference, scaled_passes
-from ..families.tables import running_rows, waiting_rows
 from ..window import (
     MAX_SLOTS,
     fill_slots,

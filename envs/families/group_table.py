@@ -24,7 +24,7 @@ from .family import Family
 from .group_numbers import TENTHS
 from .group_offers import OWN
 from .group_sums import SUMS, sum_groups
-from .tables import Rows, leave_nothing
+from .job_rows import Rows, leave_nothing
 
 MAX_GROUP_SLOTS = 32
 OPTIONS = ("group_slots", "machine_choices", "spill_choices")
