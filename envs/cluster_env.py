@@ -469,10 +469,14 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         w.placer = PLACERS[self.simulator.rule.placer if is_rule else self.placer]
         w.pinned_job = getattr(decision, "job", -1)
         self.interface.force_decision(None if is_rule else decided)
+        self._turn()
+        return self._said(self.interface.action(decision))
+
+    def _turn(self) -> None:
+        """Show the present anew."""
         rows = self.stepper.rows
         run = rows.records, rows.windows, rows.solvers, self.row
         self.stepper.call(self.interface.kernels.turn, *run, self._features, self._mask)
-        return self._said(self.interface.action(decision))
 
     def _said(self, parts: np.ndarray) -> Any:
         """The action for all parts; where it is a candidate alone, the next step keeps the others."""

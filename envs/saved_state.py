@@ -13,14 +13,24 @@ from typing import Any
 
 import numpy as np
 
+from ..simulator.base.decisions import Decision
 from ..simulator.base.errors import InputError
 from ..simulator.engine.protocols import Room
+from ..simulator.engine.view import ClusterView
 from ..simulator.record.packed_records import packed, unpack
 from ..simulator.record.solver_records import SolverRecord
 from ..simulator.record.zeroed import SPARSE_BYTES
-from .shadow import LeftBehind
 
 SHARED = ("spec",)  # by copies, beside what they were made from
+
+
+class LeftBehind:
+    """Stands for a policy that was played in another process."""
+
+    def decide(self, view: ClusterView) -> Decision:
+        """Raise InputError: the policy is not here."""
+        sent = "the environment was sent between act_of and step, and the policy that it played stayed behind"
+        raise InputError(f"{sent}; ask act_of again, and step that action")
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from ..simulator.base.decisions import Decision
-from ..simulator.base.errors import InputError
 from ..simulator.engine.base_simulator import Decider
 from ..simulator.engine.simulator import Simulator
 from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import Rule
-
-
-class LeftBehind:
-    """Stands for a policy that was played in another process."""
-
-    def decide(self, view: ClusterView) -> Decision:
-        """Raise InputError: the policy is not here."""
-        sent = "the environment was sent between act_of and step, and the policy that it played stayed behind"
-        raise InputError(f"{sent}; ask act_of again, and step that action")
 
 
 class ShadowSimulator:

@@ -3,46 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...policies.mast.mast_record import MAST
+from ...simulator.base.errors import InputError
 from ...simulator.cluster.topology import Topology
 from ...simulator.configuration.network_choice import Network
 from ...simulator.engine.base_simulator import Decider
 from ...simulator.workloads import Workload
 from ..batch import Rows, Stepper
-from ..python_step import PythonStepEnv, PythonStepper
+from ..cluster_env import ClusterEnv
 from ..reward import REGION_REWARDS, weigh
 from ..vector import ClusterVectorEnv
 from .geo_interface import BRINGS, ROUND_S, TABLES, GeoInterface
-from .geo_transition import step_rows
+from .geo_transition import KERNELS
 
 
-class GeoStepper(PythonStepper):
-    """A stepper whose rows a kernel plays, but for those that play a policy's decision."""
-
-    players: list[Any]
-
-    def __init__(self, rows: Rows, part: str) -> None:
-        super().__init__(rows, part, step_rows, MAST)
-
-    def like(self, n: int) -> GeoStepper:
-        """Another stepper, of `n` rows."""
-        return GeoStepper(self.rows.like(n), self.part)
-
-    def play(self, chosen: np.ndarray) -> int:
-        """As `step`, for actions whose parts all lie there."""
-        by_policy = [row for row in chosen.tolist() if self.players[row].plays_policy()]
-        if not by_policy:
-            return Stepper.play(self, chosen)
-        others = np.setdiff1d(chosen, by_policy)
-        n_stopped = Stepper.play(self, others) if others.size else 0
-        return n_stopped + super().play(np.array(by_policy))
-
-
-class GeoEnv(PythonStepEnv):
+class GeoEnv(ClusterEnv):
     """Decide for waiting workloads in which region and cluster they run, with or without preempting others.
 
     Source       MAST (global scheduling of ML training across regions), its fast path; docs/environments/geo.md.
@@ -121,33 +101,51 @@ class GeoEnv(PythonStepEnv):
         super().__init__(config.build(interface.clock), interface, workload, common_options)
 
     def _stepper(self, rows: Rows) -> Stepper:
-        return GeoStepper(rows, self.part)
+        return Stepper(rows, self.part, KERNELS.step_rows, MAST)
 
     def join(self, stepper: Stepper, row: int) -> None:
         """Move into a row of shared arrays; before the first reset."""
         super().join(stepper, row)
-        stepper.answers[row] = self._leave
-        self.interface.share(self._features, self._mask, lambda: stepper.solvers_of(row))
-
-    def plays_policy(self) -> bool:
-        """Whether the next step plays a policy's decision; if not, the policy is left."""
-        if self.interface.expert is None:
-            return False
-        if not self._is_expert_played:
-            self.interface.drop_expert()
-            self.simulator.use(self.rule)
-        return self._is_expert_played
+        stepper.answers[row] = self.interface.answer
+        self.interface.solvers_in = partial(stepper.solvers_of, row)
 
     def act_of(self, policy: Decider) -> Any:
-        """The action that plays the next decision of `policy`; see `PythonStepEnv`."""
-        self.interface.is_lesson = False
-        return super().act_of(policy)
+        """The action that plays the next turn of `policy`; see `ClusterEnv` and `GeoInterface`.
+
+        The next steps pass over instants at which it starts and holds nothing, and carry out what it decides about
+        tables, until a step plays another action than this method returned, or without asking it. InputError: the
+        policy needs tables in every region, which it lacks here.
+        """
+        return self._act_of(policy, is_lesson=False)
 
     def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
-        """See `PythonStepEnv`; it also shows instants where an agent is asked and `policy` does nothing."""
-        self.interface.is_lesson = True
-        action = super().act_of(policy)
-        return action, self._features.copy(), not self.interface.is_expert_only and self._is_said
+        """See `ClusterEnv`; it also shows instants where an agent is asked and `policy` does nothing.
+
+        There is nothing to learn where the turn of `policy` is no candidate of its own.
+        """
+        action = self._act_of(policy, is_lesson=True)
+        return action, self._features.copy(), not self._window.is_turned and self._is_said
+
+    def _act_of(self, policy: Decider, is_lesson: bool) -> Any:
+        if getattr(policy, "tables_everywhere", False):
+            bound = f"policy {getattr(policy, 'name', policy)!s}: a bound, for which every table lies in every region"
+            expected = "another in an environment, or this one as its reference=, or in clustergym evaluate"
+            raise InputError(f"{bound}; expected {expected}")
+        self._expect_reset()
+        self.simulator.expect_decider(policy)
+        self.player = getattr(policy, "name", "")
+        self.interface.follow(policy, is_lesson)
+        self._turn()
+        return self._said(np.array([self.interface.said()], np.int64))
+
+    def python_state(self) -> dict[str, Any]:
+        """The part of the state that the arrays of the row do not hold."""
+        return {**super().python_state(), "instant": self.interface.python_state()}
+
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue in a row whose arrays were just replaced, with what `python_state` returned."""
+        super().take_python_state(python_state)
+        self.interface.take_python_state(python_state["instant"])
 
 
 class GeoVectorEnv(ClusterVectorEnv):

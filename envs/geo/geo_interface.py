@@ -8,55 +8,77 @@ from typing import Any
 
 import numpy as np
 
-from ...policies.mast.copies_on_demand import on_demand
+from ...policies.mast.copies_on_demand import on_demand, write_sizes
 from ...policies.mast.global_scheduler import write_ranking
 from ...policies.mast.hardware import Hardware
 from ...policies.mast.mast_record import MAST
 from ...policies.mast.regional_scheduler import write_regions
 from ...policies.mast.type_choices import TypeChoices
 from ...simulator.base.arguments import check_range
-from ...simulator.base.decisions import Decision, Hold, Preempt, Replicate, Start
+from ...simulator.base.decisions import Advance, Decision, Hold, Preempt, Replicate, Start
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import choose
-from ...simulator.compiler.jit import direct
 from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.protocols import policy_of
 from ...simulator.engine.simulator import Simulator
 from ...simulator.record.solver_records import SolverRecord
 from ...simulator.rules.rule import Rule
-from ..agent_interface import ORDERS
+from ..agent_interface import ORDERS, AgentInterface
 from ..observation_layout import Table
-from ..python_step import ActionOutcome, PythonStepInterface
-from ..shadow import ShadowSimulator
 from ..window import NO_JOB
 from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
-from .geo_window import BRING, MAX_CLUSTERS, NO_CLUSTER, candidate_of, kinds_of, plan_now, start_of, window_dtype
-from .observation import look
+from .geo_transition import KERNELS
+from .geo_window import (
+    AS_IT_IS,
+    ASKS_ACTION,
+    ASKS_PLAN,
+    BRING,
+    IN_PLACE_OF_OTHERS,
+    LEAVE,
+    MAX_CLUSTERS,
+    NO_CLUSTER,
+    NOTHING,
+    PLAY,
+    SHOW,
+    candidate_of,
+    kinds_of,
+    start_of,
+    window_dtype,
+)
 from .table_bringing import MAX_BRINGS
-from .workload_decision import WorkloadDecision, workload_decisions_of
 
 MOST_REGION_SLOTS = 64
 TABLES = "tetris-v2"
 PREEMPTS = ("lower", "any")
 BRINGS = 2
 ROUND_S = 34.0  # paper mast, Sec. 5.4: the mean time of a GMS-scan pass
+FORGOTTEN = ("data_valid", "starts_valid")  # fields of the window, as in `forget_present`
+NOBODY = {"asks": NOTHING, "has_policy": 0, "is_asked": 0, "has_rest": 0, "turn_job": NO_JOB, "is_said": 0}
 
 
-class GeoInterface(PythonStepInterface):
+class GeoInterface(AgentInterface):
     """The window of Geo-v0; the arguments are those of `GeoEnv`.
+
+    A policy may be played. What it decides at an instant is found on a copy of the run. Its turn is what belongs to the
+    next workload: preemptions for it, and decisions about tables before it, then a start or a hold; one action plays
+    it, as the policy has decided it.
 
     Attributes:
         clock: the rule that holds for every policy: decision points come at the multiples of its round.
-        turns: the expert's decisions at this instant that are still to be carried out.
-        is_lesson: whether instants are shown where an agent is asked and the expert does nothing.
+        policy: what is played; None: nothing.
+        coming: its decisions at this instant that are still to be carried out.
+        solvers_in: gives what MAST remembers of the run, an array of one record; None: the window has its own.
     """
 
     dtype = staticmethod(window_dtype)
     columns = MappingProxyType(
         {"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "regions": REGIONS, "candidates": CANDIDATES}
     )
+    kernels = KERNELS
     orders = ("priority", *ORDERS)
-    of_instant = ("expert", "is_expert_only", "pending_decisions", "_rest", "_is_asked", "is_lesson")
+    solvers_in: Callable[[], np.recarray] | None = None
+    policy: Decider | None
+    coming: list[Decision]
 
     def __init__(
         self,
@@ -83,37 +105,13 @@ class GeoInterface(PythonStepInterface):
         self.slow_half = slow_half_of(tables)
         self.window.looks = self.slow_half is not None
         self.asked = (self.slow_half,)
-        self._of_expert = ShadowSimulator()
-        self._features = np.zeros(sum(self.sizes.values()), np.float32)
-        self._mask = np.zeros(self.candidates, np.int8)
-        self._codes: dict[Any, Callable[..., Any]] = {}
-        self._place: Callable[[], np.recarray] | None = None
-        self.is_lesson = False
-        self._clear()
-
-    def share(self, features: np.ndarray, mask: np.ndarray, solvers: Callable[[], np.recarray]) -> None:
-        """Write from now on where a kernel does: float32 (F,), int8 (candidates,), and a record of MAST."""
-        self._features, self._mask, self._place = features, mask, solvers
+        self._left: tuple[int, int] | None = None  # run and instant at which an agent has done
+        self.leave_policy()
 
     @property
     def solvers(self) -> np.recarray:
         """What MAST remembers of the run: an array of one record."""
-        return self._own if self._place is None else self._place()
-
-    @property
-    def _solver(self) -> np.void:
-        """The same by item."""
-        return SolverRecord(MAST, self.solvers, self.simulator.capacity).record
-
-    def _clear(self) -> None:
-        self.expert, self.is_expert_only = None, False
-        self.pending_decisions: list[WorkloadDecision] = []
-        self._rest: list[Decision] = []  # of the expert, after its turns
-        self._forget()
-        self._is_asked = False
-
-    def _say(self, is_first: bool, agent_done: bool) -> None:
-        self.raw["is_first"], self.raw["agent_done"] = is_first, agent_done
+        return self._own if self.solvers_in is None else self.solvers_in()
 
     def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state; its window gets the order of this interface."""
@@ -123,13 +121,23 @@ class GeoInterface(PythonStepInterface):
         if needed > slots:
             raise InputError(f"region_slots = {slots}: expected {needed} or more, one a region")
         super().attach(simulator)
-        self._clear()
-        self._say(is_first=False, agent_done=False)
-        if self._place is None:
+        if self.solvers_in is None:
             self._own = MAST.empty(simulator.capacity)
+        s, m = simulator.raw.record, SolverRecord(MAST, self.solvers, simulator.capacity).record
         hardware, choices = Hardware.of(simulator.topology, simulator.workload.geo), TypeChoices.of(simulator.view)
-        write_regions(self.solvers, self._solver, hardware, len(simulator.workload), choices)
-        write_ranking(self._solver, simulator.workload.geo)
+        write_regions(self.solvers, m, hardware, len(simulator.workload), choices)
+        write_ranking(m, simulator.workload.geo)
+        write_sizes(m, s["table_size"][: s["n_tables"]])
+        self.raw["n_unplaceable"] = self.raw["lacks"] = 0
+        self._left = None
+        self.leave_policy()
+        self._forget()
+
+    def _forget(self) -> None:
+        m = SolverRecord(MAST, self.solvers, self.simulator.capacity).record
+        m["follows"], m["valid"] = 0, 0
+        for name in FORGOTTEN:
+            self.raw[name] = 0
 
     def ordered(self, simulator: Simulator) -> np.ndarray:
         """The jobs of a run, int64 (jobs,), in the order of the window."""
@@ -138,180 +146,157 @@ class GeoInterface(PythonStepInterface):
             return super().ordered(simulator)
         return np.argsort(geo.level, kind="stable")
 
-    def refresh(self) -> None:
-        """Show the present of the run."""
-        is_first = self._is_new_run()
-        if self._is_new_instant():
-            self._say(is_first=is_first, agent_done=False)
-            self._is_asked = False
-            if self.expert is not None:
-                self._ask_expert()
-        self._look()
+    def resume(self, simulator: Simulator) -> None:
+        """Continue on this run with a window whose bytes were just replaced; a policy that it played has gone."""
+        super().resume(simulator)
+        self.policy, self.coming = None, []
 
-    def finish(self) -> None:
-        """Show an episode that has ended, with nothing to decide."""
-        self.raw["agent_done"], self.pending_decisions, self._rest = 1, [], []
-        self._look()
+    def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """As `look`, into arrays that hold zeros or what was last written there."""
+        self._forget()
+        super().look_into(features, mask)
 
     @property
     def can_act(self) -> bool:
         """False where the environment passes over the present as it was last looked at."""
-        w = self.raw
-        if w["agent_done"]:
+        s, w = self.simulator.raw.record, self.raw
+        if self._left == self._now():
             return False
-        waits = not w["skip_idle"] and self.simulator.raw.record["waiting"] > 0
-        acts = w["can_act"] and (self.expert is None or self.is_lesson)
-        return bool(w["is_first"] or self.pending_decisions or waits or acts)
+        is_first = s["instants"] == 1 and s["decisions"] == 0
+        return bool(is_first or (not w["skip_idle"] and s["waiting"] > 0) or w["can_act"])
 
-    def _look(self) -> None:
-        """Look; turn the window to the expert's next decision only if no candidate stands for it."""
+    def _now(self) -> tuple[int, int]:
+        return self.simulator.runs, int(self.simulator.raw.record["instants"])
+
+    def choice(self, candidate: int) -> tuple[int, int, int] | None:
+        """Workload, cluster and way of a candidate; None: it advances. With the way BRING, a region for the cluster."""
+        return start_of(self.window, candidate) if candidate else None
+
+    def decisions(self, action: Any) -> list[Decision]:
+        """The decisions of an action now, in order; none of 0: the same instant is shown again, and `leaving` follows.
+
+        They are those without a policy that is played.
+        """
         w = self.raw
-        w["pinned_job"], w["expert_job"], w["expert_cluster"] = NO_JOB, NO_JOB, NO_CLUSTER
-        self._show()
-        self._let_expert_hold()
-        self.is_expert_only = bool(self.pending_decisions) and self._candidate(self.pending_decisions[0]) is None
-        if self.is_expert_only:
-            turn = self.pending_decisions[0]
-            w["pinned_job"] = w["expert_job"] = turn.job
-            w["expert_cluster"], w["expert_way"] = turn.cluster, turn.way
-            self._show()
-            self._let_expert_hold()
-
-    def _let_expert_hold(self) -> None:
-        if self.pending_decisions and self.pending_decisions[0].ends_by_itself:
-            found = candidate_of(self.window, *self.pending_decisions[0].choice)
-            if found:
-                self._mask[found] = 1
-
-    def _show(self) -> None:
-        self._call(look, self.simulator.records, self.windows, self.solvers, 0, self._features, self._mask)
-
-    def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """`kernel(*arguments)`, whose types differ only in the capacity of the records."""
-        key = kernel, self.simulator.capacity
-        code = self._codes.get(key)
-        if code is None:
-            code = self._codes[key] = direct(kernel, *arguments)
-        return code(*arguments)
+        before, w["has_policy"] = int(w["has_policy"]), 0
+        found = super().decisions(action)
+        w["has_policy"] = before
+        if found != [Advance()]:
+            return found
+        self._left = self._now()
+        return []
 
     def leaving(self) -> Iterator[Decision]:
-        """Decisions about tables at the end of the present instant, or the rest of the expert's."""
-        if self.expert is not None:
-            yield from self._rest
-            return
+        """Decisions about tables at the end of the present instant."""
         view = self.simulator.view
         if self.slow_half is not None and view.tables_due:
             yield from self.simulator.asked(self.slow_half)
         if self.raw["n_unplaceable"]:
             yield from on_demand(view)
 
-    def choice(self, candidate: int) -> tuple[int, int, int] | None:
-        """Workload, cluster and way of a candidate; None: it advances. With the way BRING, a region for the cluster."""
-        return start_of(self.window, candidate) if candidate else None
+    def actions_for(self, decision: Any) -> Iterator[tuple[int, ...]]:
+        """The actions that may play `decision`, or several of one workload."""
+        decisions = getattr(decision, "decisions", (decision,))
+        choices: list[tuple[int, int, int]] = []
+        if isinstance(decisions[-1], Start | Hold):
+            choices = [self._turn_of(decisions)]
+        elif isinstance(decisions[-1], Replicate):
+            shown = self.window.waiting_job[: self.window.waiting_shown]
+            choices = [(job, decisions[-1].region, BRING) for job in shown.tolist()]
+        found = (candidate_of(self.window, *choice) for choice in choices)
+        yield from ((candidate,) for candidate in found if candidate)
 
-    def _candidate(self, turn: WorkloadDecision) -> int | None:
-        found = candidate_of(self.window, *turn.choice)
-        return found if found and self._mask[found] else None
+    def follow(self, policy: Decider, is_lesson: bool) -> None:
+        """Play `policy` from now on; in a lesson also show instants where an agent is asked and it does nothing."""
+        w = self.raw
+        if self.policy is not policy or not w["is_asked"]:
+            self._plan(policy)
+        w["has_policy"], w["is_lesson"] = 1, is_lesson
 
-    def legal(self) -> np.ndarray:
-        """Legal candidates, int8 (candidates,)."""
-        return self._mask
+    def said(self) -> int:
+        """The candidate that plays the policy's turn, or one that copies tables next (in a lesson), or 0: the rest."""
+        w = self.raw
+        found, self._n_said = 0, len(self.coming)
+        if w["turn_job"] != NO_JOB:
+            self._n_said = self._turn_ends()
+            found = int(candidate_of(self.window, *self._turn_of(self.coming[: self._n_said])))
+        elif w["is_lesson"] and self.coming and isinstance(self.coming[0], Replicate):
+            for (candidate,) in self.actions_for(self.coming[0]):
+                brought = self.decisions((candidate,)) if w["legal"][candidate] else []
+                if brought and brought == self.coming[: len(brought)]:
+                    found, self._n_said = candidate, len(brought)
+                    break
+        w["said"], w["is_said"] = found, 1
+        return found
 
-    def take(self, candidate: int, second: int) -> ActionOutcome:
-        """Play a legal candidate; its decisions are to be carried out before the next `refresh`."""
-        self.raw["is_first"] = 0
-        choice = self.choice(candidate)
-        if (
-            self.expert is not None
-            and choice is not None
-            and candidate == self._next_brought()
-            and not self.pending_decisions
-        ):
-            brought = self._decided(*choice)
-            del self._rest[: len(brought)]
-            return ActionOutcome(tuple(brought))
-        if self.expert is None or choice != (self.pending_decisions[0].choice if self.pending_decisions else None):
-            self.drop_expert()
-        if choice is None:
-            self.raw["agent_done"] = 1
-            return ActionOutcome(())
-        if self.expert is not None:
-            return ActionOutcome(self.pending_decisions.pop(0).decisions)
-        return ActionOutcome(tuple(self._decided(*choice)))
+    def answer(self) -> None:
+        """Answer what the kernel of a step has stopped for; see geo_transition.py."""
+        w, asks = self.raw, self.raw["asks"]
+        if asks == ASKS_PLAN:
+            assert self.policy is not None
+            self._plan(self.policy)
+            w["asks"] = SHOW
+        elif asks == ASKS_ACTION and self.policy is not None and w["is_said"] and w["asked_for"] == w["said"]:
+            self._carry_out(self._n_said)
+            w["asks"], w["is_said"] = SHOW if w["said"] else LEAVE, 0
+        elif asks == ASKS_ACTION:
+            self.leave_policy()
+            self.simulator.use(self.clock)
+            w["asks"] = PLAY
+        else:
+            if w["has_policy"]:
+                self._carry_out(len(self.coming))
+            elif self.slow_half is not None:
+                for decision in self.simulator.asked(self.slow_half):
+                    self.simulator.apply(decision)
+            w["asks"] = LEAVE
 
-    def _decided(self, job: int, cluster: int, way: int) -> list[Decision]:
-        if way == BRING:
-            return list(self._brought(job, cluster))
-        if cluster == NO_CLUSTER:
-            return [Hold(job)]
-        leavers = self._call(plan_now, self.simulator.records, 0, self.solvers, job, cluster, way)
-        assert leavers >= 0
-        units = int(self.simulator.raw.record["gpus"][job])
-        leaving = self._solver["leaving"][:leavers].tolist()
-        return [*(Preempt(other) for other in leaving), Start(job, self._solver["taken"][:units].tolist())]
+    def _plan(self, policy: Decider) -> None:
+        self.policy, self.coming = policy, self.simulator.foresee(policy)
+        self.raw["is_asked"] = 1
+        self._tell()
 
-    def _brought(self, job: int, region: int) -> Iterator[Replicate]:
-        view = self.simulator.view
-        coming = {table for table, _, target, _ in view.transfers if target == region}
-        for table in view.tables_of(job).tolist():
-            stays = region in view.copies(table) and region not in view.doomed(table)
-            if not stays and table not in coming:
-                yield Replicate(table, region)
+    def _carry_out(self, count: int) -> None:
+        for decision in self.coming[:count]:
+            self.simulator.apply(decision)
+        del self.coming[:count]
+        self._tell()
 
-    def follow(self, policy: Decider) -> None:
-        """Offer the choice of `policy` as a candidate from now on, also at instants that would be passed over."""
-        if self.expert is policy and self._is_asked:
-            return
-        self._is_new_instant()  # kernels played the steps before
-        self.expert = policy
-        self._ask_expert()
-        self._look()
+    def _tell(self) -> None:
+        """Modify the window: it says whose turn is next."""
+        w, end = self.raw, self._turn_ends()
+        w["turn_job"], w["has_rest"] = NO_JOB, end == 0 and bool(self.coming)
+        if end:
+            last = self.coming[end - 1]
+            w["turn_job"], w["turn_cluster"], w["turn_way"] = self._turn_of(self.coming[:end])
+            w["turn_ends"] = isinstance(last, Hold) and last.until_s is not None
 
-    def _ask_expert(self) -> None:
-        assert self.expert is not None
-        view = self.simulator.view
-        self.pending_decisions, self._rest = workload_decisions_of(
-            view, self._of_expert.decisions(self.simulator, self.expert)
-        )
-        self._is_asked = True
+    def _turn_ends(self) -> int:
+        """The number of decisions of the next turn; 0: there is none."""
+        return next((i + 1 for i, one in enumerate(self.coming) if isinstance(one, Start | Hold)), 0)
 
-    def drop_expert(self) -> None:
-        """Play no expert from now on."""
-        self.expert, self.pending_decisions, self._rest, self._is_asked = None, [], [], False
+    def _turn_of(self, decisions: Any) -> tuple[int, int, int]:
+        """Workload, cluster of its first part (NO_CLUSTER: it is held) and way of the decisions of a turn."""
+        *before, last = decisions
+        if isinstance(last, Hold):
+            return last.job, NO_CLUSTER, AS_IT_IS
+        way = IN_PLACE_OF_OTHERS if any(isinstance(one, Preempt) for one in before) else AS_IT_IS
+        return last.job, int(self.simulator.topology.gpu_cluster[last.gpus[0]]), way
 
-    def expert_action(self) -> np.ndarray:
-        """The action, int64 (1,), that plays the expert's next decision; in a lesson also one that copies tables."""
-        candidate = self._candidate(self.pending_decisions[0]) if self.pending_decisions else self._next_brought()
-        assert candidate is not None
-        return np.array([candidate], np.int64)
+    def leave_policy(self) -> None:
+        """Play no policy from now on."""
+        self.policy, self.coming, self._n_said = None, [], 0
+        for name, value in NOBODY.items():
+            self.raw[name] = value
 
-    def _next_brought(self) -> int:
-        """In a lesson the candidate for the expert's next copies, after its turns; 0: none."""
-        count = next((i for i, one in enumerate(self._rest) if not isinstance(one, Replicate)), len(self._rest))
-        if count == 0 or not self.is_lesson:
-            return 0
-        for candidate in np.flatnonzero(self._mask)[1:].tolist():
-            job, region, way = start_of(self.window, candidate)
-            if way == BRING and region == self._rest[0].region:  # type: ignore[union-attr]
-                brought = list(self._brought(job, region))
-                if brought == self._rest[: len(brought)]:
-                    return candidate
-        return 0
+    def python_state(self) -> dict[str, Any]:
+        """The policy that is played, and its decisions, for `take_python_state`."""
+        return {"expert": self.policy, "coming": self.coming.copy(), "n_said": self._n_said}
 
-    def write(self, features: np.ndarray, mask: np.ndarray) -> None:
-        """Write features, float32 (F,), and the mask, int8 (M,), as last looked at."""
-        features[:] = self._features
-        mask[:] = self._mask
-
-    def state_dict(self) -> dict[str, Any]:
-        """Nothing: the window has the stage."""
-        return {}
-
-    def load_state_dict(self, played: Mapping[str, Any]) -> None:
-        """Continue in a run whose record was just replaced (`resume`)."""
-        self._clear()
-        self._is_new_instant()
-        self._look()
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue with what `python_state` returned, in a window whose bytes were just replaced."""
+        self.policy, self.coming = python_state["expert"], python_state["coming"].copy()
+        self._n_said = python_state["n_said"]
 
 
 def slow_half_of(tables: str | Decider | None) -> Decider | None:

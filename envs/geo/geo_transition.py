@@ -1,83 +1,56 @@
-"""One step of Geo-v0 in one kernel call: decode the action, apply it, advance to the next decision, observe.
+"""The kernels of Geo-v0: what a candidate does, where an agent is asked, and what it sees.
 
-Where a decision about tables is due, the kernel stops in the middle of a step, and continues after it.
+In the middle of a step Python may be asked (`code = ASK`; `asks` says what): for what a policy decides about due
+tables, or does that is played (geo_interface.py). Then `go` goes on as the answer in `asks` says.
 """
 
 import math
 
+from ...policies.mast.copies_plan import copy_on_demand
 from ...policies.mast.global_scheduler import AVERAGES, RUNNERS
 from ...policies.passes.starts import start
-from ...simulator.base.codes import ASK, DECIDE, FINISHED, HORIZON
-from ...simulator.compiler.jit import entry, kernel
+from ...simulator.base.codes import ASK, DECIDE, FINISHED, HORIZON, STALLED
+from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
-from ..outcome import GOES_ON, IS_ADJUSTED, IS_FORCED, IS_INVALID, TERMINATED, TRUNCATED
-from ..step import advance, begin_step, candidate_played, end_step, used_gpus
+from ..step import advance, stepping
 from ..window import NO_JOB
-from .geo_window import BRING, NO_CLUSTER, begin_instant, begin_run, is_startable, look_around, plan_start, start_of
-from .observation import show
+from .geo_window import (
+    ASKS_ACTION,
+    ASKS_LEAVING,
+    ASKS_PLAN,
+    BRING,
+    LEAVE,
+    NO_CLUSTER,
+    NOTHING,
+    PLAY,
+    SHOW,
+    begin_instant,
+    candidate_of,
+    forget_present,
+    is_startable,
+    look_around,
+    plan_start,
+    start_of,
+)
+from .observation import write
 from .table_bringing import bring, can_bring_any
 
 
-@entry
-def step_rows(states, windows, solvers, references, chosen, actions, outcomes, features, masks):
-    """Modify the chosen rows: play one action in each; see `Stepper`. `solvers`: what MAST remembers.
-
-    A row with `code = ASK` wants decisions about tables first. Then nothing is written yet; the step goes on once its
-    window has `begins = GOES_ON`.
-    """
-    n_stopped = 0
-    for row in chosen:
-        s, w, m, outcome = states[row], windows[row], solvers[row], outcomes[row]
-        _step(s, w, m, references[row], actions[row, 0], outcome, masks[row])
-        if w.code != ASK:
-            end_step(s, w, references[row], outcome, used_gpus(s))
-            show(s, w, m, features[row], masks[row])
-            n_stopped += outcome[TERMINATED] > 0.0 or outcome[TRUNCATED] > 0.0 or w.code != DECIDE
-    return n_stopped
+@kernel
+def carry_out(s, w, m, candidate, action):
+    """Modify `s` and caches: carry out a legal candidate but 0; where a policy was played so far, Python knows how."""
+    if w.code == FINISHED or w.code == HORIZON:
+        return False
+    if w.has_policy:
+        _ask(w, ASKS_ACTION, candidate)
+    else:
+        _act(s, w, m, candidate)
+    return False
 
 
 @kernel
-def _step(s, w, m, reference, candidate, outcome, mask):
-    """Modify `s`, `w`, `m` and `outcome`: play one action, and run to the next decision, an agent's or about tables."""
-    goes_on = w.begins == GOES_ON
-    if not goes_on:
-        begin_step(s, w, reference)
-        goes_on = w.begins == 1
-        if goes_on:
-            outcome[IS_INVALID] = outcome[IS_FORCED] = outcome[IS_ADJUSTED] = 0.0
-            begin_run(w, m)
-        elif w.code != FINISHED and w.code != HORIZON:
-            _take(s, w, m, candidate, outcome, mask)
-    if goes_on:
-        _go(s, w, m, w.begins == 1)
-        w.begins = 0
-    w.expert_job, w.expert_cluster = NO_JOB, NO_CLUSTER
-    if w.code != DECIDE or not w.agent_done:  # else there is nothing new to see
-        look_around(s, w, m)
-    while w.code == DECIDE and not _is_offered(s, w, m):
-        if (w.looks and s.tables_due) or w.lacks:
-            w.code = ASK
-            return
-        _go(s, w, m, False)
-        look_around(s, w, m)
-
-
-@kernel
-def _take(s, w, m, candidate, outcome, mask):
-    """Modify `s`, window `w` and `outcome`: carry out the action; the mask holds the legal ones."""
-    w.decisions += 1
-    w.code = DECIDE
-    played = candidate_played(mask, w.candidates, candidate)
-    outcome[IS_INVALID] = played != candidate
-    outcome[IS_FORCED] = played != candidate and played > 0
-    outcome[IS_ADJUSTED] = 0.0
-    if played < 0:
-        return
-    w.is_first = 0
-    if played == 0:
-        w.agent_done = 1
-        return
-    job, cluster, way = start_of(w, played)
+def _act(s, w, m, candidate):
+    job, cluster, way = start_of(w, candidate)
     if way == BRING:
         bring(s, job, cluster)
         w.data_valid = w.starts_valid = 0
@@ -98,17 +71,97 @@ def _take(s, w, m, candidate, outcome, mask):
 
 
 @kernel
-def _go(s, w, m, is_first):
-    w.code = advance(s)
-    begin_instant(w, m)
-    w.is_first = is_first and w.code == DECIDE
-    w.agent_done = w.code != DECIDE
+def _leave(s, w, m):
+    if w.code == FINISHED or w.code == HORIZON:
+        return
+    if w.has_policy:
+        _ask(w, ASKS_ACTION, 0)
+    else:
+        _go(s, w, m)
 
 
 @kernel
-def _is_offered(s, w, m):
-    if w.agent_done:
-        return False
-    if w.is_first or (not w.skip_idle and s.waiting > 0):
+def _ask(w, what, candidate):
+    w.code, w.asks, w.asked_for = ASK, what, candidate
+
+
+@kernel
+def _follow(s, w, m):
+    if w.code == STALLED:
+        w.code = DECIDE
+
+
+@kernel
+def _go(s, w, m):
+    """Modify all in place: after the decisions about tables run to the next decision point; or go on as answered."""
+    answer, w.asks = w.asks, NOTHING
+    if answer != NOTHING:
+        w.code = DECIDE
+    if answer == SHOW:
+        forget_present(w, m)
+    elif answer == PLAY and w.asked_for > 0:
+        _act(s, w, m, w.asked_for)
+    elif answer != LEAVE and (w.has_rest if w.has_policy else w.looks and s.tables_due):
+        _ask(w, ASKS_LEAVING, 0)
+    else:
+        if not w.has_policy and (w.lacks or (answer == LEAVE and w.n_unplaceable > 0)):
+            copy_on_demand(s, m)
+        w.code = advance(s)
+        begin_instant(w, m)
+
+
+@kernel
+def _show(s, w, m):
+    """Modify `w` and `m` in place: look at the present; `can_act`: whether an agent, or the played policy, decides."""
+    w.can_act = 0
+    if w.has_policy and w.code == DECIDE and not w.is_asked:
+        _ask(w, ASKS_PLAN, 0)
+        return
+    look_around(s, w, m)
+    if w.code == DECIDE:
+        w.can_act = _is_asked(s, w, m)
+
+
+@kernel
+def _is_asked(s, w, m):
+    if w.decisions == 0 or w.turn_job != NO_JOB or (not w.skip_idle and s.waiting > 0):
         return True
-    return is_startable(s, m) or can_bring_any(s, w)
+    return (not w.has_policy or w.is_lesson) and (is_startable(s, m) or can_bring_any(s, w))
+
+
+@kernel
+def _observe(s, w, m, features, mask):
+    """Modify `w`, features and mask; the window turns to a played policy's workload if no candidate stands for it."""
+    w.is_turned = 0
+    if not w.has_policy:
+        write(s, w, m, features, mask)
+        return
+    w.pinned_job = NO_JOB
+    found = _write_anew(s, w, m, features, mask)
+    if w.turn_job != NO_JOB and (found == 0 or not w.legal[found]):
+        w.pinned_job, w.is_turned = w.turn_job, 1
+        _write_anew(s, w, m, features, mask)
+
+
+@kernel
+def _write_anew(s, w, m, features, mask):
+    """Write the present, of which nothing is known; returns the candidate of the played policy's turn, 0: none.
+
+    A hold that ends by itself is legal also where nothing else is to come.
+    """
+    forget_present(w, m)
+    look_around(s, w, m)
+    write(s, w, m, features, mask)
+    forget_present(w, m)
+    found = candidate_of(w, w.turn_job, w.turn_cluster, w.turn_way) if w.turn_job != NO_JOB else 0
+    if found and w.turn_ends:
+        w.legal[found] = mask[found] = 1
+    return found
+
+
+@kernel
+def _forget_written(w):
+    w.starts_valid = 0
+
+
+KERNELS = stepping(carry_out, _show, _observe, leave=_leave, follow=_follow, go=_go, forget_written=_forget_written)

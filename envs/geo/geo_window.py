@@ -39,6 +39,11 @@ NO_CLUSTER = -1
 TOP = IMPORTANCES - 1  # of workloads that stay
 AS_IT_IS, IN_PLACE_OF_OTHERS, BRING = 0, 1, 2  # ways; the last starts nothing
 
+# What Python is asked: to carry out a candidate, for a policy's decisions at this instant, for those at its end.
+NOTHING, ASKS_ACTION, ASKS_PLAN, ASKS_LEAVING = range(4)
+# Its answers: show the present, play the candidate without a policy, leave the instant.
+SHOW, PLAY, LEAVE = range(4, 7)
+
 
 def kinds_of(clusters: int, brings: int) -> int:
     """Candidates of a waiting slot: two starts a cluster, to hold, and regions to which its tables may be copied."""
@@ -55,12 +60,14 @@ def window_dtype() -> np.dtype:
         "region_slots",
         "any_leaves",
         "looks",  # whether a policy decides about due tables
-        "expert_job",
-        "expert_cluster",
-        "expert_way",
         "n_unplaceable",
     ]
-    own += ["is_first", "agent_done"]  # the instant is the first of the episode; the agent has finished it
+    own += ["asks", "asked_for"]  # what Python is asked, and its answer; the candidate in question
+    own += ["has_policy", "is_lesson"]  # a policy is played; also where it decides nothing and an agent would be asked
+    own += ["is_asked", "has_rest"]  # it has decided about this instant; about tables, after its turns
+    own += ["turn_job", "turn_cluster", "turn_way"]  # the workload that it decides about next, NO_JOB: none
+    own += ["turn_ends", "is_turned"]  # that is a hold until a certain time; the window was turned to that workload
+    own += ["said", "is_said"]  # the candidate that plays its turn, and whether the next step may
     own += ["pending", "lacks", "data_valid"]  # see `look_around`; data_valid: data have not moved since
     own += ["starts_valid"]  # `RUNNERS` of the ranking at the last writing of starts; 0: write them anew
     return np.dtype(
@@ -136,15 +143,16 @@ def candidate_of(w, job, cluster, way):
 
 @kernel
 def begin_instant(w, m):
-    """Modify both in place: forget what was found at the last look."""
+    """Modify both in place: forget the last instant."""
     w.data_valid = w.starts_valid = m.valid[AVERAGES] = m.valid[RUNNERS] = 0
+    w.is_asked = w.has_rest = 0
+    w.turn_job = NO_JOB
 
 
 @kernel
-def begin_run(w, m):
-    """Modify both in place: forget the last run."""
-    begin_instant(w, m)
-    m.follows = 0
+def forget_present(w, m):
+    """Modify both in place: forget all that was found in the record."""
+    w.data_valid = w.starts_valid = m.valid[AVERAGES] = m.valid[RUNNERS] = m.follows = 0
 
 
 @kernel
@@ -229,8 +237,8 @@ def list_clusters(s, w, m, job, slot, bits):
             _replace_worst(s, w, m, job, slot, cluster)
     for place_ in range(count, w.clusters):
         offered[place_] = NO_CLUSTER
-    if job == w.expert_job and w.expert_cluster != NO_CLUSTER:
-        count = _offer_expert(w, slot, count)
+    if w.is_turned and job == w.turn_job and w.turn_cluster != NO_CLUSTER:
+        count = _offer_turn(w, slot, count)
     return count
 
 
@@ -254,12 +262,12 @@ def _replace_worst(s, w, m, job, slot, cluster):
 
 
 @kernel
-def _offer_expert(w, slot, count):
+def _offer_turn(w, slot, count):
     for at in range(count):
-        if w.offered[slot, at] == w.expert_cluster:
+        if w.offered[slot, at] == w.turn_cluster:
             return count
     at = min(count, w.clusters - 1)
-    w.offered[slot, at] = w.expert_cluster
+    w.offered[slot, at] = w.turn_cluster
     return at + 1
 
 
@@ -390,9 +398,3 @@ def plan_start(s, m, job, cluster, way):
     leavers = m.count[LEAVES]
     undo(m, job)
     return leavers
-
-
-@entry
-def plan_now(states, row, solvers, job, cluster, way):
-    """`plan_start`, for Python."""
-    return plan_start(states[row], solvers[row], job, cluster, way)

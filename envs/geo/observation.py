@@ -5,44 +5,32 @@ import math
 from ...policies.mast.global_scheduler import RUNNERS
 from ...policies.mast.place_search import BY_RACK, undo
 from ...policies.mast.region_units import IMPORTANCES, LEAVES, PARTS
-from ...simulator.base.codes import HIGH_LEVELS
-from ...simulator.compiler.jit import entry, kernel
+from ...simulator.compiler.jit import kernel
 from ...simulator.jobs.remaining_time import expected_end_s, isolated_left_s
 from ...simulator.regions.region_starts import speed_on
 from ..window import NO_JOB, observe_size, scaled_count, scaled_time, waiting_candidate
 from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
+from .demand import count_regions, demand_of, weigh_demand
 from .geo_window import (
     IN_PLACE_OF_OTHERS,
     NO_CLUSTER,
-    begin_run,
     begin_window,
     bring_kind,
     end_window,
     find_plan,
     hold_kind,
     list_clusters,
-    look_around,
     start_kind,
 )
-from .table_bringing import demand_of, list_regions, regions_to_come, seconds_to_bring
+from .table_bringing import list_regions, seconds_to_bring
 
 QUEUE_COLUMNS, RUNNING_COLUMNS, REGION_COLUMNS = len(QUEUE), len(RUNNING), len(REGIONS)
 CANDIDATE_COLUMNS = len(CANDIDATES)
 FEW = 4.0
 
 
-@entry
-def look(states, windows, solvers, row, features, mask):
-    """Modify the window in `row`, features and mask: show the present, with the units and levels written anew."""
-    s, w, m = states[row], windows[row], solvers[row]
-    begin_run(w, m)
-    look_around(s, w, m)
-    show(s, w, m, features, mask)
-    begin_run(w, m)
-
-
 @kernel
-def show(s, w, m, features, mask):
+def write(s, w, m, features, mask):
     """Modify the window, features and mask: show the present, after `look_around`; starts that stand are kept."""
     begin_window(s, w, m)
     queue = len(CLUSTER)
@@ -50,7 +38,7 @@ def show(s, w, m, features, mask):
     regions = running + w.running_slots * RUNNING_COLUMNS
     candidates = regions + w.region_slots * REGION_COLUMNS
     features[: candidates + CANDIDATE_COLUMNS] = 0.0
-    _weigh_demand(s, w, m)
+    weigh_demand(s, w, m)
     asked = _observe_queue(s, w, m, features, mask, queue, candidates + CANDIDATE_COLUMNS)
     _observe_running(s, w, m.level, features, running)
     _observe_regions(s, w, m, features, regions)
@@ -78,71 +66,6 @@ def ratio(value, whole):
 def weight_of(s, job):
     """The key by which `greedy` orders workloads: isolated run time left x the square root of the GPUs."""
     return isolated_left_s(s, job) * math.sqrt(max(1, s.gpu_units[job]))
-
-
-@kernel
-def count_regions(bits):
-    """The size of a set of regions."""
-    count = 0
-    while bits != 0:
-        bits &= bits - 1
-        count += 1
-    return count
-
-
-@kernel
-def _weigh_demand(s, w, m):
-    """Modify the window in place: units asked by region and type, GPUs held by priority.
-
-    A pending workload asks in the regions that could run it and in those to which its tables are on the way.
-    """
-    level = m.level
-    for region in range(s.n_regions):
-        w.high[region] = w.low[region] = 0.0
-        for kind in range(s.n_types):
-            w.demand[region, kind] = w.supply[region, kind] = 0.0
-    for cluster in range(s.n_clusters):
-        region, kind = s.cluster_region[cluster], s.cluster_type[cluster]
-        w.supply[region, kind] += s.cluster_gpus[cluster]
-    for i in range(s.running):
-        job = s.runner[i]
-        region = s.job_region[job]
-        for part in range(s.part_type.shape[1]):
-            if s.part_units[job, part] > 0:
-                w.demand[region, s.part_type[job, part]] += s.part_units[job, part]
-        w.high[region] += s.gpu_units[job] if level[job] < HIGH_LEVELS else 0
-        w.low[region] += s.gpu_units[job] if level[job] == IMPORTANCES - 1 else 0
-    for i in range(w.pending):
-        job = m.order[i]
-        if not w.data_valid:
-            m.coming[job] = regions_to_come(s, job)
-        _weigh_pending(s, w, job, m.bits[job] | m.coming[job])
-    w.data_valid = 1
-
-
-@kernel
-def _weigh_pending(s, w, job, bits):
-    count = count_regions(bits)
-    for region in range(s.n_regions):
-        if (bits >> region) & 1:
-            for part in range(s.part_type.shape[1]):
-                units, kinds = s.part_units[job, part] / count, s.part_accepts[job, part]
-                if kinds & (kinds - 1) != 0:
-                    _ask(w, region, s.n_types, kinds, units)
-                elif units > 0.0:
-                    w.demand[region, s.part_type[job, part]] += units
-
-
-@kernel
-def _ask(w, region, types, kinds, units):
-    """Modify the window in place: units asked in a region, divided among accepted types by their supply."""
-    there = 0.0
-    for kind in range(types):
-        if (kinds >> kind) & 1:
-            there += w.supply[region, kind]
-    for kind in range(types):
-        if (kinds >> kind) & 1 and w.supply[region, kind] > 0.0:
-            w.demand[region, kind] += units * (w.supply[region, kind] / there)
 
 
 @kernel
@@ -245,12 +168,12 @@ def _observe_starts(s, w, m, offered, slot, job):
     count = list_clusters(s, w, m, job, slot, bits)
     for choice in range(count):
         cluster = w.offered[slot, choice]
-        expert = w.expert_way if job == w.expert_job and cluster == w.expert_cluster else -1
+        is_turn = w.is_turned and job == w.turn_job and cluster == w.turn_cluster
         for way in range(2):
             here = start_kind(choice, way)
             free = s.cluster_free[cluster]
             found = find_plan(s, m, job, cluster, way)
-            if found or way == expert:
+            if found or (is_turn and way == w.turn_way):
                 w.legal[first + here] = 1
                 w.can_act = 1
                 at = here * CANDIDATE_COLUMNS

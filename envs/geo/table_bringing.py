@@ -13,26 +13,11 @@ from ...simulator.numerics.bitset import next_member
 from ...simulator.regions.region_starts import needs_home
 from ...simulator.regions.table_copies import readable
 from ...simulator.regions.wan import replicate
+from .demand import coming, demand_of, staying
 
 MAX_BRINGS = 8
 NO_REGION = -1
 NOT_POSSIBLE = -1  # bytes
-
-
-@kernel
-def staying(s, table):
-    """Set of the regions where a copy of a table lies to stay."""
-    return s.table_copies[table] & ~s.table_doomed[table]
-
-
-@kernel
-def coming(s, table):
-    """Set of the regions to which a copy of a table is on the way."""
-    found, transfer = 0, s.table_transfer[table]
-    while transfer >= 0:
-        found |= 1 << s.transfer_to[transfer]
-        transfer = s.transfer_after[transfer]
-    return found
 
 
 @kernel
@@ -111,30 +96,6 @@ def seconds_to_bring(s, job, region):
                 rate = max(rate, s.wan_rate[source, region])
         taken_s += s.replica_size[table] / rate if rate > 0.0 else math.inf
     return taken_s
-
-
-@kernel
-def regions_to_come(s, job):
-    """Regions that could hold a workload and will have all its tables, some of which are on the way."""
-    hosts, absent, lacking = s.job_hosts[job] & s.up_regions, 0, 0
-    for use in range(s.first_read[job], s.first_read[job] + s.n_reads[job]):
-        table = s.read_table[use]
-        there = hosts & ~staying(s, table)
-        absent |= there
-        if there != 0:
-            lacking |= there & ~coming(s, table)
-    return absent & ~lacking
-
-
-@kernel
-def demand_of(s, w, region, kinds):
-    """Demand in a region for a set of types of units, and their supply."""
-    asked, there = 0.0, 0.0
-    for kind in range(s.n_types):
-        if (kinds >> kind) & 1:
-            asked += w.demand[region, kind]
-            there += w.supply[region, kind]
-    return asked, there
 
 
 @kernel

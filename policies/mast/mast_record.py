@@ -1,4 +1,4 @@
-"""What MAST remembers of a run, as one record: units of regions, ranking, the queue of a pass, what it placed."""
+"""What MAST remembers of a run, as one record: units of regions, ranking, the queue of a pass, placed ones, copies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...simulator.record.solver_records import SolverFields, SolverRecord
 from ...simulator.record.state import Capacity
 from .auction import queue_fields
 from .compiled_passes import placed_fields
+from .copies_plan import copies_fields
 from .global_scheduler import ranking_fields
 from .hardware import Hardware
 from .region_units import PARTS, SLOT, unit_fields
@@ -19,7 +20,8 @@ from .region_units import PARTS, SLOT, unit_fields
 def _fields(capacity: Capacity) -> list[Field]:
     jobs, units = Axis(JOB, capacity.jobs), Axis(GPU, capacity.gpus)
     regions = max(1, capacity.regions)  # beside a workload that asks nothing of regions, which is refused then
-    return unit_fields(jobs, units, regions) + ranking_fields(jobs) + queue_fields(jobs) + placed_fields(jobs)
+    fields = unit_fields(jobs, units, regions) + ranking_fields(jobs) + queue_fields(jobs) + placed_fields(jobs)
+    return fields + copies_fields(jobs, max(1, capacity.tables), regions)
 
 
 def _used(extent: Any) -> dict[str, int]:

@@ -64,6 +64,7 @@ class BaseSimulator:
     raw: Any
     runs = 0
     _copy: Any = None  # a raw record of the same capacity, for rehearsals
+    _other: Any = None  # a simulator of the same kind and terms, to play deciders
     _code = codes.FINISHED  # for which the clock stopped last (base/codes.py)
 
     if not TYPE_CHECKING:  # type checkers know which attributes there are
@@ -176,6 +177,18 @@ class BaseSimulator:
         self._copy.call(kernel, *arguments)
         present.record["is_drawn"] |= s["is_drawn"]  # its decisions rest on what was drawn there
         return [decision for _, decision in self._logged(s)]
+
+    def foresee(self, decider: Any) -> list[Decision]:
+        """All that `decider` decides now, played on another simulator; nothing is carried out but what it declares."""
+        if self._other is None:
+            self._other = self.twin()
+        other, found = self._other, []
+        other.copy_run(self)
+        for decision in other.asked(decider):
+            other.apply(decision)
+            found.append(decision)
+        self.use(other.rule)
+        return found
 
     def advance(self) -> None:
         """Close this instant and run to the next decision point.

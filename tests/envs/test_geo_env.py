@@ -12,7 +12,7 @@ import pytest
 from clustergym import policies
 from clustergym.envs.geo.columns import REGIONS
 from clustergym.envs.rendering.ansi import draw_ansi
-from clustergym.simulator.base.decisions import Hold, Preempt, Start
+from clustergym.simulator.base.decisions import Hold, Preempt, Replicate, Start
 from clustergym.simulator.base.errors import InputError
 from clustergym.simulator.engine.simulator import Simulator
 from clustergym.simulator.workloads import Workload
@@ -210,7 +210,7 @@ def test_every_start_is_legal_where_rms_has_a_plan_and_only_there():
     for _ in range(60):
         before = env.simulator.snapshot()
         for candidate in legal(env)[1:]:
-            decisions = env.interface._decided(*env.interface.choice(candidate))
+            decisions = env.interface.decisions((candidate,))
             way = env.interface.choice(candidate)[2]
             assert (way == 1) == any(isinstance(one, Preempt) for one in decisions)
             copy = Simulator(env.simulator.topology, failures=env.simulator.config.failures)
@@ -293,22 +293,54 @@ def test_a_policy_may_hold_until_a_certain_time():
     assert first.min() >= 50_000.0 and info["metrics"]["jobs_finished"] == len(first)
 
 
-def test_decisions_and_actions_are_each_others_inverse():
-    env, rng = geo(workload=random_workload(2)), np.random.default_rng(2)
-    env.reset(seed=2)
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """What one action decides."""
+
+    decisions: tuple
+
+
+@pytest.mark.parametrize("preempts", ["lower", "any"])
+def test_decisions_and_actions_are_each_others_inverse_and_leave_the_run_alone(preempts):
+    """Of every legal candidate; another environment, of which nothing is asked, goes on alike."""
+    options = {"workload": random_workload(2), "preempts": preempts, "brings": 2, "observation": "flat"}
+    env, other, rng = geo(**options), geo(**options), np.random.default_rng(2)
+    env.reset(seed=2), other.reset(seed=2)
     seen = set()
     for _ in range(80):
-        candidate = int(rng.choice(legal(env)))
-        choice = env.interface.choice(candidate)
-        if choice is not None:
-            decisions = env.interface._decided(*choice)
-            assert decisions[-1].job == choice[0] and choice[0] in env.view.queue
+        before = env.simulator.raw.record.tobytes()
+        for candidate in legal(env)[1:]:
+            job, cluster, _ = env.interface.choice(candidate)
+            decisions = env.interface.decisions((candidate,))
             if isinstance(decisions[-1], Start):
-                assert env.simulator.topology.gpu_cluster[decisions[-1].gpus[0]] == choice[1]
-            seen.add(type(decisions[-1]))
-        if env.step((candidate,))[2]:
-            env.reset()
-    assert seen == {Start, Hold}
+                assert env.simulator.topology.gpu_cluster[decisions[-1].gpus[0]] == cluster
+            assert isinstance(decisions[-1], Replicate) or (decisions[-1].job == job and job in env.view.queue)
+            found = env.interface.action(decisions[0] if len(decisions) == 1 else Turn(tuple(decisions)))
+            assert env.interface.decisions(found) == decisions
+            seen |= {type(one) for one in decisions}
+        assert env.interface.decisions((0,)) == [] and env.simulator.raw.record.tobytes() == before
+        action = int(rng.choice(legal(env)))
+        (shown, reward, ended, *_), (same, paid, *_) = env.step(action), other.step(action)
+        assert np.array_equal(shown, same) and reward == paid
+        if ended:
+            env.reset(), other.reset()
+    assert seen == {Start, Hold, Preempt, Replicate}
+
+
+def test_what_another_player_does_after_a_policy_was_asked_is_its_own():
+    """The round of the policy, 34 s, is over with it, whether it was asked for a first action or for another one."""
+    for asked in (1, 3):
+        env, mast = geo(workload=random_workload(2), round=10.0), policies.make("mast:slow=none")
+        env.reset(seed=2)
+        action = int(mast.act(env))
+        for _ in range(1, asked):
+            env.step(action)
+            action = int(mast.act(env))
+        assert env.simulator.rule.round == 34.0
+        other = next(candidate for candidate in legal(env) if candidate != action)
+        decisions, count = env.interface.decisions((other,)), env.simulator.state.decisions
+        env.step(other)
+        assert env.simulator.rule == env.rule and env.simulator.state.decisions >= count + len(decisions)
 
 
 def test_text_and_pictures_show_the_regions():

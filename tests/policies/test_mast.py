@@ -9,7 +9,7 @@ import pytest
 
 from clustergym.policies import make
 from clustergym.policies.mast import Hardware, RegionalScheduler, global_scheduler
-from clustergym.policies.mast.copies_on_demand import _Storage, lacking, on_demand
+from clustergym.policies.mast.copies_on_demand import lacking, on_demand
 from clustergym.policies.mast.global_scheduler import write_ranking
 from clustergym.policies.mast.mast_record import MAST, empty_record
 from clustergym.policies.mast.regional_scheduler import write_regions
@@ -387,14 +387,17 @@ def test_homes_move_together_for_fresh_data_and_stay_for_a_workload_that_waits_t
 
 
 def test_a_replica_to_which_a_home_has_just_moved_is_not_dropped():
-    """`ads` have a replica in the east; their home moves there at once, so that to drop it would free nothing."""
-    tables = geo_small.small_tables()
+    """`ads` have a replica in the east, the first to go for job 1, unless their home has moved there for job 0.
+
+    Of 2,000 GB 1,650 are free there, and job 1 asks for 1,680.
+    """
+    tables = Tables.at(np.array([100, 200, 50, 680, 1000]) * 10**9, geo_small.HOME, 3)
     tables.copies[2, 0] = True
-    rows = [([(A100, 8)], [0, 2], 0, 0, 0.0)]
-    storage = _Storage(started(workload_of(rows, fresh=np.ones(1, bool), tables=tables)).view)
-    assert storage._may_go(2, 0)
-    storage.serve(0)
-    assert storage.decisions == [Move(2, 0)] and not storage._may_go(2, 0)
+    rows = [([(A100, 8)], [0, 2], 0, 0, 0.0), ([(A100, 32)], [3, 4], 3, 0, 0.0)]
+    view = started(workload_of(rows, fresh=np.array([True, False]), tables=tables)).view
+    assert on_demand(view) == [Move(2, 0), Move(1, 1)]
+    alone = started(workload_of(rows[1:], tables=tables)).view
+    assert on_demand(alone) == [Drop(2, 0), Replicate(3, 0), Replicate(4, 0)]
 
 
 def with_videos_in_the_west():
@@ -527,14 +530,16 @@ def test_a_table_stays_where_another_job_waits_for_the_rest(holds):
 
 
 def test_a_table_stays_where_it_is_read_once_it_has_gone_from_elsewhere():
-    """Job 0 could run in the west or in the south; its table is about to be dropped in the south."""
-    tables = Tables.at(np.array([100, 200, 50, 100, 1000], np.int64) * 10**9, geo_small.HOME, 3)
+    """Job 0 could run beside `logs` in the west or in the south, where they go for `users`, which job 1 asks for.
+
+    Job 2 asks for 1,300 GB in the west, where 1,250 are free: `logs` may move only as long as they lie in the south.
+    """
+    tables = Tables.at(np.array([100, 200, 100, 150, 1000], np.int64) * 10**9, geo_small.HOME, 3)
     tables.copies[3, 2] = True
-    rows = [([(A100, 16)], [3], 3, 0, 0.0), ([(V100, 8)], [4], 3, 0, 0.0)]
-    storage = _Storage(started(workload_of(rows, tables=tables)).view)
-    assert 3 not in storage._kept(1, 1)
-    storage._gone.add((3, 2))
-    assert 3 in storage._kept(1, 1)
+    rows = [([(A100, 16)], [3], 3, 0, 0.0), ([(A100, 16)], [1], 3, 0, 0.0), ([(V100, 8)], [0, 1, 4], 3, 0, 0.0)]
+    view = started(workload_of(rows, tables=tables)).view
+    assert on_demand(view, [2]) == [Move(3, 2)]
+    assert on_demand(view, [1, 2], {1: 2}) == [Drop(3, 2), Replicate(1, 2), Move(2, 0)]
 
 
 @pytest.mark.parametrize("word", ["random", *(f"{word}:slow=none" for word in ("random-start", "mast", "greedy"))])
