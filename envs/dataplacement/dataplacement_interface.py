@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...policies.mast.compiled_passes import lacking, served
-from ...policies.mast.copies_on_demand import on_demand
+from ...policies.mast.copies_on_demand import write_sizes
 from ...policies.mast.mast import WorkloadPassPolicy
 from ...simulator.base.arguments import check_range, number
 from ...simulator.base.decisions import TABLE_DECISIONS, Advance, Decision, Drop, Move, Replicate
@@ -30,7 +29,7 @@ from ..observation_layout import Table
 from ..shadow import ShadowSimulator
 from . import review
 from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
-from .dataplacement_transition import COPIES, KERNELS, KNOWN_JOBS, NO_INSTANT, window_dtype
+from .dataplacement_transition import KERNELS, KNOWN_JOBS, NO_INSTANT, window_dtype
 from .review import DONE, FIRST_REGION, LEAVE, NO_TABLE
 from .review_record import KINDS, REVIEW, History
 
@@ -114,6 +113,7 @@ class DataPlacementInterface(AgentInterface):
         w["is_compiled"] = isinstance(scheduler, WorkloadPassPolicy) and scheduler.is_compiled
         if isinstance(scheduler, WorkloadPassPolicy) and scheduler.is_compiled:
             scheduler.write(simulator.view, self.solvers, m)
+            write_sizes(m, geo.tables.size_bytes)
             w["round_s"] = scheduler.clock.round
         self._history.tell(m, 0.0)
         simulator.raw.call(review.price_homes, self.windows, self.solvers)
@@ -148,18 +148,11 @@ class DataPlacementInterface(AgentInterface):
 
     def answer(self) -> None:
         """What the kernel that plays the run has stopped for."""
-        asks, simulator = self.raw["asks"], self.simulator
-        if asks == KNOWN_JOBS:
+        if self.raw["asks"] == KNOWN_JOBS:
             self._tell_known()
-        elif asks == COPIES:
-            m = self.solver
-            decisions = on_demand(simulator.view, lacking(m))
-            for decision in decisions:
-                simulator.apply(decision)
-            served(m, bool(decisions))
-        else:
-            for each in self.leaving():
-                simulator.apply(each)
+            return
+        for decision in self.leaving():
+            self.simulator.apply(decision)
 
     def leaving(self) -> Iterator[Decision]:
         """The scheduler's decisions about workloads, each drawn after the last was carried out."""

@@ -1,7 +1,7 @@
 """The kernels of DataPlacement-v0: what a candidate does, how time passes between reviews, and what an agent sees.
 
-Passes of MAST place workloads. Python is asked (`w.asks`) for the jobs that the slow path knows, for copies of tables
-before a pass, and, where the scheduler is another one, for all its decisions of an instant.
+Passes of MAST place workloads. Python is asked (`w.asks`) which jobs the slow path knows, and, where the scheduler is
+another one, for all its decisions of an instant.
 """
 
 from functools import cache
@@ -31,7 +31,7 @@ from .review import (
 )
 from .review_record import KINDS
 
-NOTHING, KNOWN_JOBS, COPIES, SCHEDULE = range(4)  # what Python is asked for
+NOTHING, KNOWN_JOBS, SCHEDULE = range(3)  # what Python is asked for
 NO_INSTANT = -1
 
 
@@ -86,13 +86,10 @@ def go(s, w, m):
         return
     if asked != SCHEDULE and s.next_arrival > 0:
         if not w.is_compiled:
-            w.asks = SCHEDULE
-        elif not play_instant(s, m, w.round_s, asked == COPIES):
-            w.asks = COPIES
-    if w.asks != NOTHING:
-        w.code = ASK
-    else:
-        w.code = advance(s)
+            w.asks, w.code = SCHEDULE, ASK
+            return
+        play_instant(s, m, w.round_s)
+    w.code = advance(s)
 
 
 @kernel

@@ -152,6 +152,6 @@ class DataPlacementEnv(ClusterEnv):
 
 
 class DataPlacementVectorEnv(ClusterVectorEnv):
-    """N environments `DataPlacementEnv`, stepped by one kernel call; Python decides about copies on demand."""
+    """N environments `DataPlacementEnv`, stepped by one kernel call."""
 
     env_class = DataPlacementEnv

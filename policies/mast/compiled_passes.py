@@ -1,7 +1,6 @@
 """All passes of an instant in a kernel: the decisions of `WorkloadPassPolicy` (mast.py), carried out.
 
-It serves schedulers with one global queue that place workloads one at a time. Python decides about tables: where a
-workload may need copies the kernel stops before that pass, and goes on with it after `copies_on_demand.on_demand`.
+It serves schedulers with one global queue that place workloads one at a time.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from ...simulator.record.field_axes import CALL, Axis, Field
 from ..passes.starts import start
 from .auction import LENGTH, auction, units_of, write_queue
 from .copies_needed import needs_copies
+from .copies_plan import copy_on_demand
 from .global_scheduler import rank
 from .region_units import LEAVES, NONE, begin_scan, write_units
 
@@ -21,8 +21,6 @@ MOST_PASSES = 6  # at one instant
 NOT_PLACED = -2
 CLOSE_S = 1e-3  # tolerance of a round, as in policies/planning.py
 MOST_ROUNDS = 6  # of decisions about tables at one instant
-# Of `passes`: those made, and rounds of decisions about tables; whether the next pass needs none, and there is one.
-PASSES, ROUNDS, IS_SERVED, IS_MORE = range(4)
 
 
 def placed_fields(jobs: Axis) -> list[Field]:
@@ -32,41 +30,28 @@ def placed_fields(jobs: Axis) -> list[Field]:
         ("last_leaver", "i8", (jobs,), CALL),
         ("next_leaver", "i8", (jobs,), CALL),  # by workload: the next one that leaves for the same workload, -1
         ("queue_place", "i8", (jobs,), CALL),  # by workload: its place in the queue of the pass that placed it last
-        ("passes", "i8", (4,)),  # at this instant, from PASSES on
     ]
 
 
 @kernel
-def play_instant(s, m, round_s, goes_on):
-    """Modify both in place: make the passes of this instant, or go on with them. False: it stops before a pass."""
-    if not goes_on:
-        m.passes[PASSES] = m.passes[ROUNDS] = m.passes[IS_SERVED] = 0
-        m.passes[IS_MORE] = s.waiting > 0 and _is_due(s, round_s)
-    while m.passes[IS_MORE] and m.passes[PASSES] < MOST_PASSES:
+def play_instant(s, m, round_s):
+    """Modify both in place: make the passes of this instant."""
+    passes = rounds = 0
+    is_more = s.waiting > 0 and _is_due(s, round_s)
+    while is_more and passes < MOST_PASSES:
         pending = rank(s, m)
-        is_open = m.passes[ROUNDS] < MOST_ROUNDS and not m.passes[IS_SERVED]
-        if write_queue(s, m, pending) > 0 and is_open and _lacks_copies(s, m, pending):
-            return False
-        m.passes[PASSES] += 1
-        m.passes[IS_SERVED] = m.passes[IS_MORE] = 0
+        if write_queue(s, m, pending) > 0 and rounds < MOST_ROUNDS and _lacks_copies(s, m, pending):
+            copy_on_demand(s, m)
+            if m.n_table_decisions > 0:
+                rounds += 1
+                continue
+        passes += 1
+        is_more = False
         if pending > 0:
             write_units(s, m)
             begin_scan(m)
-            m.passes[IS_MORE] = _place_all(m, s.now_s)
+            is_more = _place_all(m, s.now_s)
             _carry_out(s, m)
-    return True
-
-
-def lacking(m: np.void) -> list[int]:
-    """The workloads that no region could run when it stopped."""
-    jobs = m["queued"][: int(m["option"][LENGTH])]
-    found: list[int] = np.sort(jobs[m["bits"][jobs] == 0]).tolist()
-    return found
-
-
-def served(m: np.void, is_any: bool) -> None:
-    """Modify `m`: Python has decided about their tables; `is_any`: something."""
-    m["passes"][ROUNDS if is_any else IS_SERVED] += 1
 
 
 @kernel
