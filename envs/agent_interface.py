@@ -21,9 +21,11 @@ from ..simulator.events.initialise import write_window_order
 from ..simulator.jobs.estimates import known_whole_s
 from ..simulator.rules.rule import PLACERS, Rule
 from .observation_layout import Part, Table, Tables, places_of
-from .window import KINDS, MAX_SLOTS
+from .step import Kernels
+from .window import KINDS, MAX_SLOTS, no_solvers
 
 ORDERS = ("arrival", "shortest", "smallest", "classes")
+NO_SOLVERS = no_solvers()
 TIME_SCALE_S = 30 * 86400.0  # what times are scaled by where there is no horizon
 
 
@@ -51,8 +53,7 @@ class AgentInterface:
 
     dtype: ClassVar[Callable[[], np.dtype]]
     columns: ClassVar[Mapping[str, Any]]  # of each part of the observation, in their order; see columns.py
-    turn: ClassVar[Callable[..., Any]]  # kernel: (records, windows, row, features, mask) shows the present anew
-    rehearsed: ClassVar[Callable[..., Any]]  # kernel: (records, row, windows, *action) carries out what a step would
+    kernels: ClassVar[Kernels]  # see step.py
     orders: ClassVar[Sequence[str]] = ORDERS
     asked: Sequence[Any] = ()  # its own policies, which decide beside the agent
     values: ClassVar[str] = ""  # name of the features of the second part's values, if any
@@ -177,7 +178,12 @@ class AgentInterface:
 
     def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
         """As `look`, into arrays that hold zeros or what was last written there."""
-        type(self).turn(self.simulator.records, self.windows, 0, features, mask)
+        self.kernels.turn(self.simulator.records, self.windows, self.solvers, 0, features, mask)
+
+    @property
+    def solvers(self) -> np.recarray:
+        """What the solvers of the run remember, one record."""
+        return NO_SOLVERS
 
     @property
     def can_act(self) -> bool:
@@ -222,10 +228,9 @@ class AgentInterface:
 
         They are those of a rehearsal; that of 0, or of an illegal candidate, is `Advance`.
         """
-        candidate, *others = (int(part) for part in action)
-        if not 0 < candidate < self.candidates or not self.raw["legal"][candidate]:
+        if not 0 < action[0] < self.candidates or not self.raw["legal"][action[0]]:
             return [Advance()]
-        return self.simulator.rehearse(type(self).rehearsed, self.windows, candidate, *others)
+        return self.simulator.rehearse(self.kernels.rehearsed, self.windows, self.solvers, np.array(action, np.int64))
 
     def is_plain(self, action: np.ndarray) -> bool:
         """Whether the candidate of an action, int64 (parts,), suffices: the other parts act as 0."""

@@ -20,6 +20,7 @@ from ..simulator.engine.simulator import Simulator
 from ..simulator.record.solver_records import SolverFields, SolverRecord
 from .outcome import GOES_ON, OUTCOMES, TERMINATED, TRUNCATED
 from .saved_state import SavedState, complete, parts_of
+from .window import no_solvers
 
 
 @dataclass
@@ -32,16 +33,16 @@ class Rows:
     features: np.ndarray  # float32 (n, F), the present; the kernel relies on what it last wrote
     masks: np.ndarray  # int8 (n, M), likewise
     references: np.ndarray  # float64 (n, jobs): finish times of the reference's run; no columns without one
+    solvers: np.recarray  # what their solvers remember (n,); nothing where there are none, or no records yet
     capacity: Room | None = None  # of the records; None: there are none yet
     records: np.recarray | None = None  # the simulators' states (n,)
-    solvers: np.recarray | None = None  # what their solvers remember (n,); None: there are none yet, or no solvers
 
     @classmethod
     def empty(cls, n: int, window: np.dtype, parts: int, features: int, mask: int) -> Rows:
         """`n` rows, all zero, without records."""
         windows, actions = np.zeros(n, window).view(np.recarray), np.zeros((n, parts), np.int64)
         shown = np.zeros((n, features), np.float32), np.zeros((n, mask), np.int8)
-        return cls(windows, actions, np.zeros((n, OUTCOMES)), *shown, np.zeros((n, 0)))
+        return cls(windows, actions, np.zeros((n, OUTCOMES)), *shown, np.zeros((n, 0)), no_solvers(n))
 
     def like(self, n: int) -> Rows:
         """`n` other rows, all zero, without records."""
@@ -61,10 +62,10 @@ class Stepper:
     Args:
         rows: without records.
         part: its name in messages about compiling.
-        kernel: (records, windows, references, chosen, actions, outcomes, features, masks): plays one action in each of
-            the rows `chosen`, int64 (k,), of the arrays of `Rows`, and writes the result; a row that begins, or
+        kernel: (records, windows, solvers, references, chosen, actions, outcomes, features, masks): plays one action in
+            each of the rows `chosen`, int64 (k,), of the arrays of `Rows`, and writes the result; a row that begins, or
             continues, ignores its action. Returns how many need a look: episode ended, run stalled, or rates wanted.
-        solver: what the kernel gets in a further array, `Rows.solvers`, after the windows; None: it gets none.
+        solver: the fields of `Rows.solvers`; None: their solvers, if any, remember nothing.
 
     Attributes:
         answers: by row, what answers a run that may stop in the middle of a step to ask: for rates (simulated.py), or
@@ -127,20 +128,19 @@ class Stepper:
     def _make_room_for(self, solver: SolverFields, before: Any, lost: Collection[int]) -> None:
         r = self.rows
         known, r.solvers = r.solvers, solver.empty(r.capacity, len(self.simulators))
-        for i in range(0 if known is None else len(known)):
+        for i in range(0 if before is None else len(known)):
             if i not in lost:
-                old = SolverRecord(solver, known[i : i + 1], before)  # type: ignore[index]
+                old = SolverRecord(solver, known[i : i + 1], before)
                 SolverRecord(solver, self.solvers_of(i), r.capacity).become(old)
 
     def solvers_of(self, row: int) -> np.recarray:
         """What the solver of a row remembers: an array of one record."""
-        assert self.rows.solvers is not None
         return self.rows.solvers[row : row + 1].view(np.recarray)
 
     def solver_of(self, row: int) -> SolverRecord | None:
         """What the solver of a row remembers, to be saved; None: it has none."""
         r = self.rows
-        if self.solver is None or r.solvers is None:
+        if self.solver is None or r.capacity is None:
             return None
         return SolverRecord(self.solver, self.solvers_of(row), r.capacity, self.simulators[row].raw.extent)
 
@@ -176,8 +176,8 @@ class Stepper:
         r, n_stopped = self.rows, 0
         while True:
             call = self._codes.get(self.kernel) or partial(self.call, self.kernel)
-            before: tuple[Any, ...] = (r.records, r.windows) if r.solvers is None else (r.records, r.windows, r.solvers)
-            n_stopped += call(*before, r.references, chosen, r.actions, r.outcomes, r.features, r.masks)
+            run = r.records, r.windows, r.solvers, r.references
+            n_stopped += call(*run, chosen, r.actions, r.outcomes, r.features, r.masks)
             if not self.answers:
                 return n_stopped
             chosen = chosen[self._stops[chosen] == codes.ASK]

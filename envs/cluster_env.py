@@ -105,7 +105,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         given: the arguments of the constructor.
         part: its name in messages about compiling.
         others: names of the parts of an action after the candidate, for messages.
-        step_rows: its kernel, see `Stepper`.
         rewards: the names of its rewards, with their code in the kernel.
         interface, simulator, rule: the window, the simulator, and the rule that holds for every policy.
         player: name in pictures: the policy that was last asked for an action, or your own text.
@@ -114,7 +113,6 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012
     part: ClassVar[str]
     others: ClassVar[tuple[str, ...]] = ()
-    step_rows: ClassVar[Callable[..., Any]]
     rewards: ClassVar[Mapping[str, int]] = REWARDS
     player: str = ""
     given: tuple[tuple[Any, ...], dict[str, Any]]
@@ -191,7 +189,7 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         self.join(self._stepper(rows), 0)
 
     def _stepper(self, rows: Rows) -> Stepper:
-        return Stepper(rows, self.part, type(self).step_rows)
+        return Stepper(rows, self.part, type(self.interface).kernels.step_rows)
 
     def _set_reward(self, reward: str | Reward, reference: Any, max_decisions: float | None) -> None:
         self._own_reward = own_reward(reward)
@@ -472,7 +470,8 @@ class ClusterEnv(gym.Env[Any, np.ndarray]):
         w.pinned_job = getattr(decision, "job", -1)
         self.interface.force_decision(None if is_rule else decided)
         rows = self.stepper.rows
-        self.stepper.call(self.interface.turn, rows.records, rows.windows, self.row, self._features, self._mask)
+        run = rows.records, rows.windows, rows.solvers, self.row
+        self.stepper.call(self.interface.kernels.turn, *run, self._features, self._mask)
         return self._said(self.interface.action(decision))
 
     def _said(self, parts: np.ndarray) -> Any:

@@ -1,11 +1,12 @@
-"""A step of any environment, apart from its candidates: the clock, the ends of episodes, and the reward.
+"""The step of every environment: `stepping` makes it from the environment's own kernels.
 
-A step of a kernel is `begin_action`, `carry_out` of the environment, `follow`; then the environment shows the present
-anew as long as it `goes_on`, and `end_step`. Numba takes no functions as arguments (policies/loop/decision_loop.py), so
-each environment writes these lines down with its own kernels.
+It is a closure that calls them, so what an environment lacks is not part of its step. The rest is the same everywhere:
+the clock, the ends of episodes, and the reward.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ..policies.loop import decision_loop
 from ..simulator.base.codes import ASK, DECIDE, ENDLESS, FINISHED, HORIZON, STALLED
@@ -26,10 +27,26 @@ from .outcome import (
     WAITING_JOBS,
 )
 from .reward import cut_cost, first_cost, total_cost
-from .window import NO_JOB
 
 NO_CANDIDATE = -2  # which no action says
 NO_ACTION = -1  # the clock advances first, whatever the action
+
+
+class Kernels(NamedTuple):
+    """The kernels of an environment that Python calls.
+
+    Attributes:
+        step_rows: (records, windows, solvers, references, chosen, actions, outcomes, features, masks) plays one action
+            in each of the rows `chosen`, see `Stepper`.
+        turn: (records, windows, solvers, row, features, mask) shows the present of a row anew, after its pinned job or
+            its placer has changed.
+        rehearsed: (records, row, windows, solvers, action) carries out an action, int64 (parts,), on the record in
+            `row`, as the only one of `windows` and `solvers` shows it.
+    """
+
+    step_rows: Callable[..., Any]
+    turn: Callable[..., Any]
+    rehearsed: Callable[..., Any]
 
 
 @kernel
@@ -82,25 +99,6 @@ def begin_action(s, w, reference, candidate, outcome):
 
 
 @kernel
-def follow(s, w, candidate):
-    """Modify `s` and `w`: after the candidate that `begin_action` returned was carried out; for others time passes."""
-    w.forced_job = NO_JOB
-    if candidate <= 0 and (candidate == NO_ACTION or decision_loop.next_s(s) < math.inf):
-        w.code = advance(s)
-    elif candidate > 0 and w.code == STALLED and decision_loop.next_s(s) < math.inf:
-        w.code = DECIDE
-
-
-@kernel
-def goes_on(s, w):
-    """Modify `s` and `w`: advance, unless the step `is_over`; whether it did."""
-    if is_over(s, w):
-        return False
-    w.code = advance(s)
-    return True
-
-
-@kernel
 def is_stopped(w, outcome):
     """Whether a row needs a look after a step: the episode has ended, the run has stalled, or it asks for rates."""
     return outcome[TERMINATED] > 0.0 or outcome[TRUNCATED] > 0.0 or w.code != DECIDE
@@ -144,3 +142,119 @@ def advance(s):
             lifecycle.unhold(s, s.offered[s.n_offered - 1])
         code = DECIDE
     return code
+
+
+@kernel
+def go(s, w, m):
+    """Modify `s` and `w`: run to the next decision point."""
+    w.has_acted = 0
+    w.code = advance(s)
+
+
+@kernel
+def leave(s, w, m):
+    """Modify `s` and `w`: time passes, if an event is to come."""
+    if decision_loop.next_s(s) < math.inf:
+        go(s, w, m)
+
+
+@kernel
+def follow(s, w, m):
+    """Modify `w`: a candidate was carried out; a run that was stalled may go on."""
+    if w.code == STALLED and decision_loop.next_s(s) < math.inf:
+        w.code = DECIDE
+
+
+@kernel
+def always(s, w):
+    """True: nothing says that an agent cannot act but a look at single jobs."""
+    return True
+
+
+@kernel
+def forget_nothing(w):
+    """Nothing is remembered."""
+
+
+@kernel
+def ask_for_nothing(states, windows, features, masks, chosen, i):
+    """The rows to come are left to the processor."""
+
+
+def stepping(
+    carry_out: Callable[..., Any],
+    show: Callable[..., Any],
+    observe: Callable[..., Any],
+    *,
+    may_act: Callable[..., Any] = always,
+    leave: Callable[..., Any] = leave,
+    follow: Callable[..., Any] = follow,
+    go: Callable[..., Any] = go,
+    forget: Callable[..., Any] = forget_nothing,
+    used: Callable[..., Any] = used_gpus,
+    forget_written: Callable[..., Any] = forget_nothing,
+    ask_ahead: Callable[..., Any] = ask_for_nothing,
+) -> Kernels:
+    """The kernels of an environment, from its own; `s`, `w`, `m` are a record, its window, what its solver remembers.
+
+    Args:
+        carry_out: (s, w, m, action) carries out a legal candidate but 0; True if with other parts than asked for.
+        show: (s, w, m) shows the present and marks what is legal; `w.can_act`: whether an agent decides here.
+        observe: (s, w, m, features, mask) writes what an agent sees, as last shown.
+        may_act: (s, w) False where `can_act` would be 0, without a look at single jobs.
+        leave: (s, w, m) carries out candidate 0.
+        follow: (s, w, m) ends an action that was carried out.
+        go: (s, w, m) runs to the next decision point.
+        forget: (w) forgets what a policy has named beside its action.
+        used: (s) GPUs that jobs hold.
+        forget_written: (w) forgets what `observe` relies on, since other arrays than a step's are written.
+        ask_ahead: (states, windows, features, masks, chosen, i) asks for memory of the rows after the i-th chosen one.
+    """
+
+    @kernel
+    def look(s, w, m):
+        if w.code == ASK or (w.code == DECIDE and w.skip_idle and not may_act(s, w)):
+            w.can_act = 0
+        else:
+            show(s, w, m)
+
+    @entry
+    def step_rows(states, windows, solvers, references, chosen, actions, outcomes, features, masks):
+        n_stopped = 0
+        for i in range(chosen.size):
+            ask_ahead(states, windows, features, masks, chosen, i)
+            row = chosen[i]
+            s, w, m, outcome = states[row], windows[row], solvers[row], outcomes[row]
+            candidate = begin_action(s, w, references[row], actions[row, 0], outcome)
+            if candidate > 0:
+                outcome[IS_ADJUSTED] = carry_out(s, w, m, actions[row])
+                w.has_acted = 1
+                follow(s, w, m)
+            elif candidate == 0:
+                leave(s, w, m)
+            else:
+                go(s, w, m)
+            forget(w)
+            look(s, w, m)
+            while not is_over(s, w) and w.code != STALLED:
+                go(s, w, m)
+                look(s, w, m)
+            end_step(s, w, references[row], outcome, used(s))
+            if w.code != ASK:
+                observe(s, w, m, features[row], masks[row])
+            n_stopped += is_stopped(w, outcome)
+        return n_stopped
+
+    @entry
+    def turn(states, windows, solvers, row, features, mask):
+        s, w, m = states[row], windows[row], solvers[row]
+        show(s, w, m)
+        forget_written(w)
+        observe(s, w, m, features, mask)
+        forget_written(w)
+
+    @entry
+    def rehearsed(states, row, windows, solvers, action):
+        carry_out(states[row], windows[0], solvers[0], action)
+
+    return Kernels(step_rows, turn, rehearsed)

@@ -33,13 +33,14 @@ def common_fields() -> list[tuple[Any, ...]]:
     """The fields of every window."""
     options = ("slots", "running_slots", "placer", "preemption", "skip_idle", "reward_kind", "max_decisions")
     layout = ("candidates", "per_waiting", "per_running")  # how many there are, in all and of a slot
-    present = ("pinned_job", "decisions", "can_act", "code", "begins", "owes", "waiting_shown", "running_shown")
+    present = ("pinned_job", "decisions", "can_act", "has_acted", "code", "begins", "owes")
+    shown = ("waiting_shown", "running_shown")
     kinds = ("n_kinds",)  # of gangs, where the window shows some of each; see `_deal`
     reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
     floats = ("cost_weight", "carbon_weight", "reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
     step = ("cost", "began_s")  # when the present step began
     return [
-        *[(name, "i8") for name in options + layout + present + kinds + reference],
+        *[(name, "i8") for name in options + layout + present + shown + kinds + reference],
         *[(name, "f8") for name in floats + step],
         ("level_weight", "f8", (LEVELS,)),  # what a workload of each priority level counts, in regions
         ("waiting_job", "i8", (MAX_SLOTS,)),
@@ -216,6 +217,11 @@ def observe_size(s, shown, job):
     shown[JOB_SIZE.size] = math.log2(1.0 + s.gpus[job]) / math.log2(1.0 + s.n_gpus)
 
 
+def no_solvers(n: int = 1) -> np.recarray:
+    """What solvers remember of `n` runs where there are none."""
+    return np.zeros(n, np.dtype([("nothing", "i8")], align=True)).view(np.recarray)
+
+
 # GPUs that a policy names. A candidate leaves the choice of GPUs to the environment; a policy that decides in Python
 # may name others. Then, for one step, the candidate of its decision stands for these GPUs.
 
@@ -241,6 +247,12 @@ def force_gpus(window: np.void, job: int, kind: int, gpus: Sequence[int]) -> Non
 def unforce_gpus(window: np.void) -> None:
     """Modify the window: candidates stand for the environment's choice."""
     window["forced_job"] = NO_JOB
+
+
+@kernel
+def unforce(w):
+    """Modify the window: candidates stand for the environment's choice."""
+    w.forced_job = NO_JOB
 
 
 @kernel

@@ -17,7 +17,18 @@ RAN = 8  # numbers that a window remembers of a running job
 
 
 @kernel
-def ask_for_lists(states, windows, row):
+def ask_ahead(states, windows, features, masks, chosen, i):
+    """Ask for what a step of the rows after the i-th chosen one will look at."""
+    if i + 2 < chosen.size:
+        _ask_for_lists(states, windows, chosen[i + 2])
+    if i + 1 < chosen.size:
+        row = chosen[i + 1]
+        _ask_for_jobs(states[row], windows[row])
+        _ask_for_rows(states[row], windows[row], features, masks, row)
+
+
+@kernel
+def _ask_for_lists(states, windows, row):
     """Ask for the numbers of a record and of its window, and for the lists of jobs that the window shows."""
     prefetch_lines(states, row, SCALARS)
     prefetch_lines(windows, row, WINDOW_SCALARS)
@@ -28,7 +39,7 @@ def ask_for_lists(states, windows, row):
 
 
 @kernel
-def ask_for_jobs(s, w):
+def _ask_for_jobs(s, w):
     """Ask for what stands in the record about the jobs that the window shows."""
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
@@ -75,7 +86,7 @@ def ask_for_jobs(s, w):
 
 
 @kernel
-def ask_for_rows(s, w, features, masks, row):
+def _ask_for_rows(s, w, features, masks, row):
     """Ask for what is written about the jobs: slots of the window, rows of the observation."""
     for first in range(0, w.slots, WORDS):
         prefetch(w.written_job, first, 0)

@@ -23,7 +23,7 @@ from ..agent_interface import AgentInterface, slot_of
 from ..observation_layout import Part
 from ..window import NO_JOB, force_gpus, running_candidate, unforce_gpus, waiting_candidate
 from .columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
-from .delay_transition import rehearsed, turn
+from .delay_transition import KERNELS
 from .delay_window import (
     DEFRAGMENT_KIND,
     HOLD_KIND,
@@ -61,8 +61,7 @@ class DelayInterface(AgentInterface):
 
     dtype = staticmethod(window_dtype)
     columns = MappingProxyType({"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "candidates": CANDIDATES})
-    turn = staticmethod(turn)
-    rehearsed = staticmethod(rehearsed)
+    kernels = KERNELS
 
     def __init__(self, *, delays: tuple[float, ...] = DELAYS_S, running_order: str = "priority", **window: Any) -> None:
         choose(running_order, RUNNING_ORDERS, "value of running_order")

@@ -13,7 +13,6 @@ from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv
 from ..vector import ClusterVectorEnv
 from .delay_interface import DELAYS_S, DelayInterface
-from .delay_transition import step_rows
 from .terms import TUNER, terms
 
 
@@ -59,7 +58,6 @@ class DelayEnv(ClusterEnv):
 
     part = "Delay-v0"
     others = ("delay bucket", "tier of the hold")
-    step_rows = staticmethod(step_rows)
 
     def __init__(
         self,

@@ -74,9 +74,10 @@ def ratio_taken(s, w, job, group, machines, value):
 
 
 @kernel
-def carry_out(s, w, candidate, machines, spill):
+def carry_out(s, w, m, action):
     """Modify `s`: carry out a legal candidate but 0; True if other numbers were taken than asked for."""
-    what, job, group, other = group_choice(s, w, candidate)
+    machines, spill = action[1], action[2]
+    what, job, group, other = group_choice(s, w, action[0])
     if what == SIZE:
         taken = machines_given(s, w, group, machines)
         set_machines(s, group, taken)

@@ -12,7 +12,6 @@ from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv
 from ..vector import ClusterVectorEnv
 from .grouping_interface import GROUP_SLOTS, RUNNING_SLOTS, SLOTS, GroupingInterface
-from .grouping_transition import step_rows
 from .grouping_window import SPILLS
 
 
@@ -50,7 +49,6 @@ class GroupingEnv(ClusterEnv):
 
     part = "Grouping-v0"
     others = ("machines", "spill")
-    step_rows = staticmethod(step_rows)
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from ..observation_layout import Part, Table
 from ..registration import ENVIRONMENTS
 from ..window import running_candidate, waiting_candidate
 from .columns import CANDIDATES, CLUSTER, GROUP, QUEUE, RUNNING
-from .grouping_transition import rehearsed, turn
+from .grouping_transition import KERNELS
 from .grouping_window import (
     MAX_GROUP_SLOTS,
     MOST_MACHINES,
@@ -42,8 +42,7 @@ class GroupingInterface(AgentInterface):
     columns = MappingProxyType(
         {"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "groups": GROUP, "candidates": CANDIDATES}
     )
-    turn = staticmethod(turn)
-    rehearsed = staticmethod(rehearsed)
+    kernels = KERNELS
     orders = ("arrival", "shortest")
 
     def __init__(

@@ -15,7 +15,6 @@ from ...simulator.workloads import Workload
 from ..cluster_env import ClusterEnv
 from ..vector import ClusterVectorEnv
 from .sharing_interface import EXPONENTS, PARTNERS, SharingInterface
-from .sharing_transition import step_rows
 
 
 class SharingEnv(ClusterEnv):
@@ -56,7 +55,6 @@ class SharingEnv(ClusterEnv):
 
     part = "Sharing-v0"
     others = ("sub-batch exponent",)
-    step_rows = staticmethod(step_rows)
 
     def __init__(
         self,

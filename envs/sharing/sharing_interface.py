@@ -15,7 +15,7 @@ from ..observation_layout import Part
 from ..window import force_gpus, running_candidate, unforce_gpus, waiting_candidate
 from .columns import CANDIDATES, CLUSTER, QUEUE, RUNNING
 from .gangs import FREE_KIND
-from .sharing_transition import rehearsed, turn
+from .sharing_transition import KERNELS
 from .sharing_window import MAX_EXPONENTS, MAX_PARTNERS, PER_RUNNING, PREEMPT_KIND, RESIZE_KIND, starts_of, window_dtype
 
 PARTNERS, EXPONENTS = 2, 16
@@ -26,8 +26,7 @@ class SharingInterface(AgentInterface):
 
     dtype = staticmethod(window_dtype)
     columns = MappingProxyType({"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, "candidates": CANDIDATES})
-    turn = staticmethod(turn)
-    rehearsed = staticmethod(rehearsed)
+    kernels = KERNELS
 
     def __init__(
         self, *, partners: int = PARTNERS, exponents: int = EXPONENTS, elastic: bool = False, **window: Any

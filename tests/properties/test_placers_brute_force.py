@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clustergym.envs.delay.delay_transition import turn
+from clustergym.envs.delay.delay_transition import KERNELS
 from clustergym.simulator.base.decisions import Start
 from clustergym.simulator.base.tiers import MACHINE, NETWORK, RACK, SLOT
 from clustergym.simulator.cluster.topology import Topology
@@ -184,7 +184,7 @@ def test_the_window_of_delay_offers_what_the_placer_would_give(cluster, sizes):
     simulator = env.simulator
     if taken:
         simulator.apply(Start(0, taken))
-    turn(simulator.records, env._windows, 0, env._features, env._mask)
+    KERNELS.turn(simulator.records, env._windows, env.interface.solvers, 0, env._features, env._mask)
     window, definition = env._windows[0], Definition(topology, [])
     for slot, job in enumerate(simulator.view.queue.tolist()):
         for target, tier in enumerate((MACHINE, RACK, NETWORK)):

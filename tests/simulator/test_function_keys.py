@@ -101,10 +101,10 @@ def test_what_reaches_the_edit_is_compiled_anew(monkeypatch):
 
 SAID = """
 import numpy as np
-from clustergym.envs.delay.delay_transition import step_rows
+from clustergym.envs.delay.delay_transition import KERNELS
 from clustergym.envs.geo.geo_transition import step_rows as of_geo
 from clustergym.simulator.compiler.function_keys import made_from
-print(made_from(step_rows.py_func), made_from(of_geo.py_func))
+print(made_from(KERNELS.step_rows.py_func), made_from(of_geo.py_func))
 """
 
 

@@ -41,7 +41,7 @@ def test_a_step_compiles_to_ptx_that_calls_nothing_outside(name, monkeypatch):
     env: Any = gymnasium.make(f"clustergym/{name}-v0").unwrapped
     env.draw(0, None)
     rows, began_s = env.stepper.rows, time.process_time()
-    chosen, state = np.zeros(1, np.int64), (rows.records, rows.windows, rows.references)
+    chosen, state = np.zeros(1, np.int64), (rows.records, rows.windows, rows.solvers, rows.references)
     written = rows.actions, rows.outcomes, rows.features, rows.masks
     ptx = ptx_of(env.stepper.kernel, (*state, chosen, *written), monkeypatch)
     assert ".target sm_90" in ptx and re.search(r"\.visible \.func .*step_rows", ptx)
