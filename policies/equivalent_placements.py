@@ -7,7 +7,6 @@ Themis and Dally, cannot tell more. Otherwise equal means the same number of GPU
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -51,10 +50,9 @@ def place(
         most *= 4
 
 
-@lru_cache(maxsize=16)
 def _floor(topology: Topology) -> np.ndarray:
     """The machine and the rack of each GPU, as the kernels of placing_gangs.py take them."""
-    return np.array([topology.gpu_machine, topology.machine_rack[topology.gpu_machine]], np.int64)
+    return np.array([topology.gpu_machine, topology.gpu_rack])
 
 
 def _scratch(topology: Topology, free: Collection[int]) -> np.ndarray:
@@ -90,11 +88,10 @@ def equivalent_placements(
     found = np.empty((n, sum(map(len, gangs))), np.int64)
     found[0] = np.concatenate(gangs)
     floor, scratch, numbers = _floor(topology), _scratch(topology, pool), np.array(wanted).T.copy()
-    free, words, number = scratch[MARKS].copy(), _words(rng, WORDS), TOO_FEW_WORDS
+    free, words, number = scratch[MARKS].copy(), np.empty(0, np.int64), TOO_FEW_WORDS
     while number == TOO_FEW_WORDS:
-        used = np.zeros(1, np.int64)
+        words, used = np.concatenate([words, _words(rng, max(WORDS, len(words)))]), np.zeros(1, np.int64)
         number = draw_placements(floor, scratch, free, numbers, TRIES * (n - 1), words, used, found)
-        words = np.concatenate([words, _words(rng, len(words))])
     plans = [plan]
     for row in found[1:number].tolist():
         gpus = iter(row)
