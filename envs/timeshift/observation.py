@@ -158,7 +158,8 @@ def _observe_offers(s, w, m, rows):
     for candidate in range(1 + m.n_offers):
         if not w.legal[candidate]:
             continue
-        shown = rows[candidate * CANDIDATE_COLUMNS : (candidate + 1) * CANDIDATE_COLUMNS]
+        first = candidate * CANDIDATE_COLUMNS
+        shown = rows[first : first + CANDIDATE_COLUMNS]
         if candidate > 0:
             for column in range(CANDIDATE_COLUMNS):
                 shown[column] = m.offer_features[candidate - 1, column]
@@ -196,7 +197,8 @@ def _observe_turns(s, w, m, rotations, rows):
     left = known_of(s, job, max(0.0, s.iterations_left[job]))
     shown[CANDIDATES.iterations_left] = min(1.0, math.log2(1.0 + left) / MOST_LOG_LEFT)
     for candidate in range(len(KINDS) - 1, -1, -1):  # the first one, from which others are copied, last
-        row = rows[candidate * CANDIDATE_COLUMNS : (candidate + 1) * CANDIDATE_COLUMNS]
+        first = candidate * CANDIDATE_COLUMNS
+        row = rows[first : first + CANDIDATE_COLUMNS]
         if w.legal[candidate]:
             for column in range(CANDIDATE_COLUMNS):
                 row[column] = shown[column]
