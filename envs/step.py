@@ -190,6 +190,7 @@ def stepping(
     leave: Callable[..., Any] = leave,
     follow: Callable[..., Any] = follow,
     go: Callable[..., Any] = go,
+    is_over: Callable[..., Any] = is_over,
     forget: Callable[..., Any] = forget_nothing,
     used: Callable[..., Any] = used_gpus,
     forget_written: Callable[..., Any] = forget_nothing,
@@ -206,6 +207,7 @@ def stepping(
         leave: (s, w, m) carries out candidate 0.
         follow: (s, w, m) ends an action that was carried out.
         go: (s, w, m) runs to the next decision point.
+        is_over: (s, w) True unless the clock advances at once.
         forget: (w) forgets what a policy has named beside its action.
         used: (s) GPUs that jobs hold.
         forget_written: (w) forgets what `observe` relies on, since other arrays than a step's are written.

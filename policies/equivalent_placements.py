@@ -6,14 +6,18 @@ Themis and Dally, cannot tell more. Otherwise equal means the same number of GPU
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from itertools import islice
 
 import numpy as np
 
 from ..simulator.cluster.topology import Topology
 from ..simulator.engine.plans import Plan
+from .placing_gangs import FREE, MARKS, SCRATCH, TOO_FEW_WORDS, draw_placements, place_gang
 
 TRIES = 12  # draws per wanted candidate; with few free GPUs most repeat one
+WORDS = 1024  # random words that are made at first
+NO_WORDS = np.empty(0, np.int64)
 
 
 def locality(topology: Topology, gpus: Sequence[int]) -> tuple[int, int]:
@@ -31,46 +35,36 @@ def place(
     most free GPUs, and takes the rest by best fit; inside a rack likewise with machines. Ties: lowest index. With `rng`
     any machine or rack that suffices is drawn, and the filled racks come in any order.
     """
-    gpus = np.array(sorted(free))
-    machine = topology.gpu_machine[gpus]
-    whole = _fewest(np.bincount(machine), size, rng)
-    if whole is not None:
-        return tuple(gpus[machine == whole][:size].tolist())
-    rack = topology.machine_rack[machine]
-    taken: list[int] = []
-    for region, count in _filled(rack, size, rng):
-        inside = gpus[rack == region]
-        at = topology.gpu_machine[inside]
-        for one, share in _filled(at, count, rng):
-            taken += inside[at == one][:share].tolist()
-    return tuple(sorted(taken))
+    floor, gang = _floor(topology), np.empty(size, np.int64)
+    if rng is None:
+        place_gang(floor, _scratch(topology, free), False, NO_WORDS, np.zeros(1, np.int64), gang)
+        return tuple(gang.tolist())
+    before, most = rng.bit_generator.state, WORDS
+    while True:
+        words, used = _words(rng, most), np.zeros(1, np.int64)
+        place_gang(floor, _scratch(topology, free), True, words, used, gang)
+        rng.bit_generator.state = before
+        if used[0] <= most:
+            _words(rng, int(used[0]))
+            return tuple(gang.tolist())
+        most *= 4
 
 
-def _filled(owner: np.ndarray, size: int, rng: np.random.Generator | None) -> list[tuple[int, int]]:
-    """(group, its share) of a gang; `owner`: the group of each free GPU."""
-    counts = np.bincount(owner)
-    taken = []
-    while size > 0:
-        chosen = _fewest(counts, size, rng)
-        if chosen is None:
-            chosen = int(counts.argmax()) if rng is None else _any_of(counts.nonzero()[0], rng)
-        taken.append((chosen, min(int(counts[chosen]), size)))
-        size -= taken[-1][1]
-        counts[chosen] = 0
-    return taken
+def _floor(topology: Topology) -> np.ndarray:
+    """The machine and the rack of each GPU, as the kernels of placing_gangs.py take them."""
+    return np.array([topology.gpu_machine, topology.gpu_rack])
 
 
-def _fewest(counts: np.ndarray, size: int, rng: np.random.Generator | None) -> int | None:
-    """The group with the fewest that suffice, with `rng` any that suffices; None if none does."""
-    enough = (counts >= size).nonzero()[0]
-    if not len(enough):
-        return None
-    return int(enough[counts[enough].argmin()]) if rng is None else _any_of(enough, rng)
+def _scratch(topology: Topology, free: Collection[int]) -> np.ndarray:
+    """Scratch of these kernels, with the GPUs that are free."""
+    scratch = np.zeros((SCRATCH, topology.num_gpus), np.int64)
+    scratch[MARKS, list(free)] = FREE
+    return scratch
 
 
-def _any_of(groups: np.ndarray, rng: np.random.Generator) -> int:
-    """As `rng.choice`, in a fifth of the time."""
-    return int(groups[rng.integers(len(groups))])
+def _words(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Random words of 32 bits, as the methods of a generator use them up."""
+    return rng.integers(0, 1 << 32, count, np.uint32).astype(np.int64)
 
 
 def equivalent_placements(
@@ -87,33 +81,20 @@ def equivalent_placements(
     The movers' GPUs in the plan all lie in the pool, which no other job uses. `rng` draws their order and GPUs.
     `same_span`: every gang spans as many racks and machines as in the plan.
     """
-    wanted = {job: locality(topology, plan.gangs[job]) for job in movers}
-    found = {plan.placement: plan}
-    for _ in range(TRIES * (n - 1) if movers else 0):
-        if len(found) == n:
-            break
-        gangs = _drawn(topology, wanted if same_span else {}, plan.gangs, movers, pool, rng)
-        if gangs is not None:
-            other = Plan({job: gangs.get(job, gpus) for job, gpus in plan.gangs.items()}, plan.sub_batch, plan.held)
-            found.setdefault(other.placement, other)
-    return list(found.values())
-
-
-def _drawn(
-    topology: Topology,
-    wanted: Mapping[int, tuple[int, int]],
-    gangs: Mapping[int, tuple[int, ...]],
-    movers: Sequence[int],
-    pool: Collection[int],
-    rng: np.random.Generator,
-) -> dict[int, tuple[int, ...]] | None:
-    """GPUs of the movers; None if a gang in `wanted` would span otherwise."""
-    free, drawn = set(pool), {}
-    for position in rng.permutation(len(movers)).tolist():
-        job = movers[position]
-        gpus = place(topology, free, len(gangs[job]), rng)
-        if job in wanted and locality(topology, gpus) != wanted[job]:
-            return None
-        drawn[job] = gpus
-        free.difference_update(gpus)
-    return drawn
+    if n == 1 or not movers:
+        return [plan]
+    gangs = [sorted(plan.gangs[job]) for job in movers]
+    wanted = [(len(gang), *(locality(topology, gang) if same_span else (0, 0))) for gang in gangs]
+    found = np.empty((n, sum(map(len, gangs))), np.int64)
+    found[0] = np.concatenate(gangs)
+    floor, scratch, numbers = _floor(topology), _scratch(topology, pool), np.array(wanted).T.copy()
+    free, words, number = scratch[MARKS].copy(), np.empty(0, np.int64), TOO_FEW_WORDS
+    while number == TOO_FEW_WORDS:
+        words, used = np.concatenate([words, _words(rng, max(WORDS, len(words)))]), np.zeros(1, np.int64)
+        number = draw_placements(floor, scratch, free, numbers, TRIES * (n - 1), words, used, found)
+    plans = [plan]
+    for row in found[1:number].tolist():
+        gpus = iter(row)
+        drawn = {job: tuple(islice(gpus, len(gang))) for job, gang in zip(movers, gangs, strict=True)}
+        plans.append(Plan({**plan.gangs, **drawn}, plan.sub_batch, plan.held))
+    return plans

@@ -39,6 +39,7 @@ from ..simulator.engine.plans import Plan
 from ..simulator.engine.view import ClusterView
 from ..simulator.rules.rule import Rule
 from .equivalent_placements import TRIES, equivalent_placements, locality, place
+from .gang_fairness import write_fairness
 from .gang_links import uses
 from .joined_parameters import takes
 from .planning import PlacementPolicy, rng_of
@@ -87,13 +88,16 @@ class Themis(PlacementPolicy):
         """Up to n placements of this auction. Raises InputError if workers are tuned and jobs are not elastic."""
         if self.tunes_workers:
             return self._exchange(view).plans(view.topology, n, rng_of(view), self.same_span)
-        held = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
+        held = view.gangs
         ended = [job for job in held if view.lease_end_s(job) <= view.now_s]
         pool = set(view.free_gpus.tolist()).union(*(held[job] for job in ended))
         winners = self._winners(view, [*view.queue.tolist(), *ended], len(pool))
         gangs = {job: gpus for job, gpus in held.items() if job not in ended}
         gangs |= _placed(view, winners, held, pool)
-        return equivalent_placements(view.topology, Plan(gangs), winners, pool, n, rng_of(view), self.same_span)
+        plan = Plan(gangs)
+        if not winners:
+            return [plan]
+        return equivalent_placements(view.topology, plan, winners, pool, n, rng_of(view), self.same_span)
 
     def _exchange(self, view: ClusterView) -> Exchange:
         """The workers that jobs get now. Paper: themis, auction, as in paper cassini, Sec. 4.2."""
@@ -102,7 +106,7 @@ class Themis(PlacementPolicy):
                 f"policy {self.name}: jobs have the workers that they ask in this simulator; expected network "
                 "contention:workers=elastic, or the policy with workers=fixed"
             )
-        held = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
+        held = view.gangs
         leased = {job for job in held if view.lease_end_s(job) > view.now_s}
         free = view.free_gpus.tolist()
         jobs = _farthest_from_fair_first(view, [*view.queue.tolist(), *held])
@@ -146,13 +150,11 @@ def _farthest_from_fair_first(view: ClusterView, jobs: list[int]) -> list[int]:
 
 def finish_time_fairness(view: ClusterView, jobs: list[int]) -> np.ndarray:
     """Rho of each job, float64 (jobs,): 1 is fair, more is worse. Paper: themis, finish-time fairness."""
-    found = []
-    for job in jobs:
-        age_s = view.now_s - view.arrived_s(job)
-        share = view.topology.num_gpus / max(1.0, view.active_mean(job))
-        alone_s = view.isolated_s(job) * max(1.0, view.asked_gpus(job) / share)
-        found.append((age_s + view.remaining_s(job)) / alone_s)
-    return np.array(found)
+    if jobs:
+        view.estimates.expect_known("a policy that asks for isolated_s or remaining_s")
+    listed, found = np.array(jobs, np.int64), np.empty(len(jobs))
+    view.read_alike(write_fairness, listed, view.workload.gpus[listed].astype(np.int64), view.topology.num_gpus, found)
+    return found
 
 
 def _placed(

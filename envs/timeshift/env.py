@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from ...simulator.base.errors import InputError
 from ...simulator.base.names import called
@@ -14,12 +16,35 @@ from ...simulator.contention.contention import Contention
 from ...simulator.engine.base_simulator import Decider
 from ...simulator.engine.protocols import CandidateSource
 from ...simulator.workloads import Workload
-from ..python_step import PythonStepEnv
+from ..batch import Rows, Stepper
+from ..cluster_env import ClusterEnv
 from ..vector import ClusterVectorEnv
 from .timeshift_interface import SCHEDULER, Shifts, TimeShiftInterface
 
 
-class TimeShiftEnv(PythonStepEnv):
+class FollowingStepper(Stepper):
+    """A stepper whose rows may follow a policy that decides in Python.
+
+    Attributes:
+        before_step: by row, what is called before each step.
+    """
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.before_step: dict[int, Callable[[], None]] = {}
+
+    def like(self, n: int) -> FollowingStepper:
+        """Another stepper, of `n` rows."""
+        return FollowingStepper(self.rows.like(n), self.part, self.kernel, self.solver)
+
+    def play(self, chosen: np.ndarray) -> int:
+        """As `step`, for actions whose parts all lie there."""
+        for row in chosen.tolist():
+            self.before_step[row]()
+        return super().play(chosen)
+
+
+class TimeShiftEnv(ClusterEnv):
     """Choose among a scheduler's placements by their contention on links, then each job's time-shift.
 
     Source       CASSINI (network-aware scheduling by interleaving communication phases);
@@ -48,6 +73,7 @@ class TimeShiftEnv(PythonStepEnv):
     part = "TimeShift-v0"
     others = ("rotation bucket",)
     interface: TimeShiftInterface
+    _is_followed = False
 
     def __init__(
         self,
@@ -89,6 +115,24 @@ class TimeShiftEnv(PythonStepEnv):
             simulator.estimates.expect_known(f"scheduler {getattr(interface.scheduler, 'name', scheduler)}")
         super().__init__(simulator, interface, workload, common_options)
 
+    def _stepper(self, rows: Rows) -> Stepper:
+        return FollowingStepper(rows, self.part, self.interface.kernels.step_rows, self.interface.fields)
+
+    def join(self, stepper: Stepper, row: int) -> None:
+        """Move into a row of shared arrays; before the first reset."""
+        assert isinstance(stepper, FollowingStepper)
+        super().join(stepper, row)
+        self.interface.remember_in(stepper, row)
+        stepper.answers[row] = self.interface.answer
+        stepper.before_step[row] = self.begin_step
+
+    def begin_step(self) -> None:
+        """A step begins; a policy is followed on as long as each step is the one that `act_of` gave."""
+        if not self._is_followed and self.interface.expert is not None:
+            self.interface.expert = None
+            self.simulator.use(self.rule)
+        self._is_followed = False
+
     def act_of(self, policy: Decider) -> Any:
         """The action that plays the next decision of `policy`; mask and observation are then those that it belongs to.
 
@@ -103,10 +147,34 @@ class TimeShiftEnv(PythonStepEnv):
         if getattr(policy, "tunes_workers", False) and not getattr(self.simulator.rate_provider, "elastic", False):
             expected = "expected an environment with the default scheduler, or one that tunes workers, such as 'themis'"
             raise InputError(f"policy {called(policy)} tunes the number of workers: {expected}")
-        return super().act_of(policy)
+        self._expect_reset()
+        self.simulator.expect_decider(policy)
+        self.player = getattr(policy, "name", "")
+        self._is_followed = True
+        self.interface.follow(policy)
+        rows = self.stepper.rows
+        run = rows.records, rows.windows, rows.solvers, self.row
+        self.stepper.call(self.interface.kernels.turn, *run, self._features, self._mask)
+        return self._said(self.interface.expert_action())
+
+    def demonstration(self, policy: Decider) -> tuple[Any, np.ndarray, bool]:
+        """See `ClusterEnv`; there is nothing to learn where the decision of `policy` is no candidate of its own."""
+        action = self.act_of(policy)
+        return action, self._features.copy(), self._is_said and not self.interface.memory["is_expert_only"]
+
+    def python_state(self) -> dict[str, Any]:
+        """The part of the state that the arrays of the row do not hold."""
+        followed = {"expert": self.interface.expert}
+        return {**super().python_state(), "followed": self._is_followed, "instant": followed}
+
+    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
+        """Continue in a row whose arrays were just replaced, with what `python_state` returned."""
+        super().take_python_state(python_state)
+        self._is_followed = python_state["followed"]
+        self.interface.expert = python_state["instant"]["expert"]
 
 
 class TimeShiftVectorEnv(ClusterVectorEnv):
-    """N environments `TimeShiftEnv`, stepped one after the other, since their schedulers decide in Python."""
+    """N environments `TimeShiftEnv`, whose schedulers decide in Python, one after the other."""
 
     env_class = TimeShiftEnv

@@ -4,13 +4,15 @@ A decision point has two stages. Placing: the scheduler proposes placements of a
 Shifting: the jobs of every component that has changed since the last decision point (in jobs, GPUs, flows or
 capacities), in order of arrival, get a time-shift, or keep theirs. With `shifts="cassini"` CASSINI shifts all jobs at
 the end of the instant instead.
+
+Schedulers and networks are Python. So kernels stop and ask (timeshift_window.py), and `answer` writes into the record.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -18,52 +20,60 @@ import numpy as np
 
 from ...policies.cassini.cassini import Cassini
 from ...policies.cassini.compatibility import BUCKETS, bucket_s, nearest_bucket
+from ...simulator.base import codes
 from ...simulator.base.arguments import check_range
 from ...simulator.base.decisions import Decision, Shift, Start
 from ...simulator.base.errors import InputError, InvalidDecision
 from ...simulator.base.names import called, choose
 from ...simulator.engine.base_simulator import Decider
-from ...simulator.engine.plans import decisions_of
+from ...simulator.engine.plans import decisions_between
 from ...simulator.engine.protocols import CandidateSource, policy_of
 from ...simulator.engine.simulator import Simulator
+from ...simulator.record.solver_records import SolverRecord
 from ...simulator.rules.rule import Rule
+from ..agent_interface import AgentInterface
+from ..batch import Stepper
 from ..observation_layout import Part
-from ..python_step import ActionOutcome, PythonStepInterface, show
 from ..shadow import ShadowSimulator
-from ..window import NO_JOB
 from .columns import CANDIDATES, CLUSTER, QUEUE, ROTATIONS, RUNNING
-from .observation import observe
-from .shared_links import Component, Place, SharedLinks, shared_links_of, shift_now
-from .timeshift_offers import PLACED, PLACING, SHIFTING, THROUGH, Gangs, Instant, Offer, gangs_after
+from .gang_places import Gangs, Places
+from .offered_decisions import Way, gangs_after, numbers_of, way_of, write_ways
+from .timeshift_offers import describe_offers, place_all
+from .timeshift_record import PLACING, SHIFTING, THROUGH, fields_for
+from .timeshift_transition import KERNELS, pass_on, shift_at_once
+from .timeshift_window import (
+    CHECKS,
+    FREE_RUN,
+    LEAVE,
+    MOST_CANDIDATES,
+    PLACES,
+    PLANS,
+    RATES,
+    SHIFT,
+    SHIFTS,
+    window_dtype,
+)
 
 SCHEDULER = "themis:workers=fixed,equal=locality"  # gangs are whole
-SHIFT, LEAVE, FREE = 1, 2, 3  # candidates of the second
-MOST_CANDIDATES = 64
 LEAST_CANDIDATES = 3  # room for those of the second stage
 Shifts = Literal["asked", "cassini"]
 
-Way = tuple[Decision, ...]  # from the present to a placement
-Signature = tuple[tuple[int, ...], ...]  # jobs of a component, each with its GPUs; its links
+FREE = -1.0  # as a shift in the record
 
 
-class TimeShiftInterface(PythonStepInterface):
+class TimeShiftInterface(AgentInterface):
     """The window of TimeShift-v0; the arguments are those of `TimeShiftEnv`.
 
     Attributes:
-        at: the stage in the present instant.
         clock: the rule that holds for every policy.
-        expert: the policy that is played, if one is.
-        expert_placements: the placements that it decides on at this instant.
-        is_expert_only: whether they are candidates only on its account.
+        expert: the policy that is played, if one is: its placements are a candidate, and its shifts asked for.
     """
 
+    dtype = staticmethod(window_dtype)
+    kernels = KERNELS
     values = "rotations"
     columns = MappingProxyType(
         {"cluster": CLUSTER, "queue": QUEUE, "running": RUNNING, values: ROTATIONS, "candidates": CANDIDATES}
-    )
-    of_instant = (
-        *("_has_acted", "expert", "expert_placements", "is_expert_only", "seconds"),
-        *("_gangs", "_known", "_places", "_goes_on"),
     )
 
     def __init__(
@@ -84,247 +94,245 @@ class TimeShiftInterface(PythonStepInterface):
         self._turner = Cassini("cassini", self.scheduler, self.clock) if turns else None
         others = (Part(BUCKETS, CANDIDATES.shift, len(ROTATIONS)),)
         super().__init__(kinds=(0, 0), others=others, plans=candidates, running_slots=running_slots, **window)
-        self.expert_placements: Way
+        self.raw["turns"] = turns
+        self.fields = fields_for(candidates)
+        self.expert: Decider | None = None
         self._of_expert, self._of_scheduler = ShadowSimulator(), ShadowSimulator()
-        self._clear()
+        self._stepper: Stepper | None = None
+        self._lies_in: object = None
+        self._places: Places | None = None
 
-    def _clear(self) -> None:
-        self.at, self._has_acted, self._goes_on = Instant(), True, False
-        self.expert, self.expert_placements, self.is_expert_only = None, (), False
-        self.seconds: dict[int, float | None] = {}  # time-shifts that the expert decides on at this instant
-        self._gangs: Gangs = {}
-        self._known: set[Signature] = set()  # the components when the last instant ended
-        self._forget()
-        self._places: dict[tuple[int, tuple[int, ...], bytes | None], Place] = {}
+    def remember_in(self, stepper: Stepper, row: int) -> None:
+        """What the window remembers of a run lies in a row of `stepper` from now on."""
+        self._stepper, self._row = stepper, row
+
+    @property
+    def solvers(self) -> np.recarray:
+        """What the window remembers of the run: an array of one record (timeshift_record.py)."""
+        self._find_memory()
+        return self._solvers
+
+    @property
+    def memory(self) -> np.void:
+        """The same by item."""
+        self._find_memory()
+        return self._memory
+
+    def _find_memory(self) -> None:
+        rows = self.simulator.raw if self._stepper is None else self._stepper.rows.solvers
+        if rows is self._lies_in:
+            return
+        self._lies_in, capacity = rows, self.simulator.capacity
+        self._solvers = self.fields.empty(capacity) if self._stepper is None else self._stepper.solvers_of(self._row)
+        self._memory = SolverRecord(self.fields, self._solvers, capacity).record
+
+    def _call(self, kernel: Callable[..., Any], *arguments: Any) -> None:
+        """`kernel(records, 0, windows, solvers, ...)` of the run that it shows."""
+        call = kernel if self._stepper is None else partial(self._stepper.call, kernel)
+        call(self.simulator.records, 0, self.windows, self.solvers, *arguments)
 
     def attach(self, simulator: Simulator) -> None:
         """Show a run, whatever its state."""
         super().attach(simulator)
         if not hasattr(simulator.network, "alone"):
             raise InputError(f"network = {simulator.network.name!r}: TimeShift-v0 needs contention")
-        self._clear()
+        self._lies_in, self.expert = None, None
+        self._begin_places()
+        m = self.memory
+        m["looked"], m["is_new_run"], m["stage"], m["has_acted"] = -1, 1, THROUGH, 1
+        m["padding"], m["left_to_python"] = simulator.network.padding, -1  # type: ignore[attr-defined]
+        for name in ("n_offers", "n_turning", "n_seconds", "n_known", "n_placed", "n_components", "n_shared"):
+            m[name] = 0
+        m["n_vertices"] = m["has_left"] = m["has_moved"] = m["expert_offer"] = m["is_expert_only"] = m["turned"] = 0
 
-    def refresh(self) -> None:
-        """Show the present of the run."""
-        is_first = self._is_new_run()
-        if self._is_new_instant():
-            self._has_acted = False
-            self._open_instant(not is_first)
-        elif self.at.stage == PLACED:
-            self._begin_shifting()
-        elif self.at.stage == SHIFTING and not self.at.turning:
-            self._end_instant()
-        self._show()
+    def resume(self, simulator: Simulator) -> None:
+        """Continue on this run with a window whose bytes were just replaced."""
+        super().resume(simulator)
+        self.expert = None
+        self._begin_places()
 
-    def finish(self) -> None:
-        """Show an episode that has ended, with nothing to decide."""
-        self._end_instant()
-        self._show()
-
-    def _show(self) -> None:
-        w = self.raw
-        w["pinned_job"] = self.at.turning[0] if self.at.turning else NO_JOB
-        self._goes_on = bool(show(self.simulator.records, self.windows, 0))
-        w["can_act"] = self.at.stage != THROUGH
+    def _begin_places(self) -> None:
+        links, network = self.simulator.capacity.links, self.simulator.network
+        if self._places is None or self._places.links != links:
+            self._places = Places(links, meet=links > 0 and getattr(network, "mode", "") != "dedicated")
+        self._places.forget_jobs()
 
     @property
     def can_act(self) -> bool:
         """False where the environment passes over the present as it was last looked at."""
-        return self.at.stage != THROUGH
+        return bool(self.raw["can_act"])
+
+    def look_into(self, features: np.ndarray, mask: np.ndarray) -> None:
+        """Show the present of the run, and write what an agent sees."""
+        if self.raw["code"] == codes.ASK:
+            self.raw["code"] = codes.DECIDE
+        super().look_into(features, mask)
+        while self.raw["code"] == codes.ASK:
+            self.answer()
+            super().look_into(features, mask)
+
+    def answer(self) -> None:
+        """Answer what the run asks."""
+        w, asks = self.raw, int(self.raw["asks"])
+        if asks == RATES:
+            self.simulator.answer()
+            return
+        w["code"], w["is_answered"] = codes.DECIDE, asks != SHIFTS
+        if asks == SHIFTS:
+            self.memory["has_left"] = 1
+            for decision in self.leaving():
+                self.simulator.apply(decision)
+        elif asks == PLANS:
+            m = self.memory
+            skips = not m["is_new_run"]
+            m["looked"], m["is_new_run"], m["has_acted"] = int(self.simulator.raw.record["instants"]), 0, 0
+            self._open_instant(skips)
+        elif asks == PLACES:
+            self._place_all()
+        elif asks == CHECKS:
+            m = self.memory
+            done = int(m["left_to_python"] - m["offer_first"][m["taken"] - 1])
+            for decision in way_of(m, int(m["taken"]))[done:]:
+                self.simulator.apply(decision)
+            m["left_to_python"] = -1
+
+    def _place_all(self, gangs: Gangs | None = None) -> None:
+        """Write where the running jobs meet."""
+        gangs = self.simulator.view.gangs if gangs is None else gangs
+        m, places = self.memory, self._places
+        assert places is not None
+        m["has_moved"] = 0
+        rows = np.array(places.rows_of(self.simulator, gangs), np.int64)
+        jobs = np.array(list(gangs), np.int64)
+        self._call(place_all, places.array, jobs, rows)
 
     def _open_instant(self, skips: bool) -> None:
         """Ask the scheduler and the expert for placements; begin shifting if there are none."""
-        expert_placements = self._expert_decisions()
-        view = self.simulator.view
-        gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
+        placements = self._expert_decisions()
+        simulator, view, plans = self.simulator, self.simulator.view, self.tables.plans
+        gangs, room = view.gangs, view.jobs_per_gpu - view.load
         ways: list[Way] = []
-        asked = view if self.simulator.rule == self.clock else self._of_scheduler.view(self.simulator, self.clock)
-        for plan in self.scheduler.candidates(asked, self.tables.plans):
-            decisions = tuple(decisions_of(view, plan))
+        has_clock = simulator.rule is self.clock or simulator.rule == self.clock
+        asked = view if has_clock else self._of_scheduler.view(simulator, self.clock)
+        for plan in self.scheduler.candidates(asked, plans):
+            decisions = tuple(decisions_between(gangs, room.copy(), plan))
             if decisions and decisions not in ways:
                 ways.append(decisions)
-        self.is_expert_only = bool(expert_placements) and expert_placements not in ways[: self.tables.plans]
-        if self.is_expert_only:
-            ways.insert(0, expert_placements)
-        self.at.present = Offer((), gangs, self._meetings(gangs))
-        self.at.offers = []
-        for decisions in ways[: self.tables.plans]:
-            after = gangs_after(gangs, decisions)
-            self.at.offers.append(Offer(decisions, after, self._meetings(after)))
-        self.at.stage, self.at.turning, self.at.turned = PLACING, [], 0
-        if skips and self.raw["skip_idle"] and not self.at.offers:
-            self._begin_shifting()
+        ways = ways[:plans]
+        m = self.memory
+        m["is_expert_only"] = bool(placements) and placements not in ways
+        if m["is_expert_only"]:
+            ways = [placements, *ways][:plans]
+        m["expert_offer"] = 1 + ways.index(placements) if placements else 0
+        m["capacity"][: len(view.link_capacity)] = view.link_capacity
+        self._write_offers(gangs, ways)
+        self._place_all(gangs)
+        m["stage"], m["n_turning"], m["turned"] = PLACING, 0, 0
+        if skips and self.raw["skip_idle"] and not ways:
+            self._call(shift_at_once)
 
-    def _begin_shifting(self) -> None:
-        """Begin the second stage: jobs of components that are new since the last instant, lone ones with a shift."""
-        if self._turner is not None:
-            self._end_instant()
+    def _write_offers(self, gangs: Gangs, ways: Sequence[Way]) -> None:
+        m, places = self.memory, self._places
+        assert places is not None
+        write_ways(m, ways)
+        if not ways:
             return
-        view = self.simulator.view
-        gangs = self._gangs = {job: tuple(view.gpus_of(job)) for job in view.running.tolist()}
-        self.at.offers, self.at.stage, self.at.turned, self.is_expert_only = [], SHIFTING, 0, False
-        self.at.present = Offer((), gangs, self._meetings(gangs))
-        meetings = self.at.present.meetings
-        changed = [each for each in meetings.components if self._signature(each) not in self._known]
-        touched = {job for each in changed for job in each.jobs}
-        lone = {job for job in gangs if job not in meetings.component_of and self.has_shift(job)}
-        self.at.turning = sorted({*touched, *lone, *(job for job in self.seconds if job in gangs)})
-        if not self.at.turning:
-            self._end_instant()
+        jobs: list[int] = []
+        rows: list[int] = []
+        ends, numbers = [], []
+        for way in ways:
+            after = gangs_after(gangs, way)
+            jobs += after
+            rows += places.rows_of(self.simulator, after)
+            ends.append(len(jobs))
+            numbers.append(numbers_of(way, after))
+        written = (np.array(values, np.int64) for values in (jobs, rows, ends, numbers))
+        self._call(describe_offers, places.array, *written, self.tables.plans)
 
-    def has_shift(self, job: int) -> bool:
-        """Whether a running job has a time-shift."""
-        return shift_now(self.simulator.raw.record, job) is not None
+    def decisions(self, action: Any) -> list[Decision]:
+        """Play an action; its decisions, which are to be carried out before the next look. None: as it is, go on."""
+        candidate, m = int(action[0]), self.memory
+        if m["stage"] == PLACING:
+            found = list(way_of(m, candidate))
+        elif candidate in (SHIFT, FREE_RUN):
+            parts = np.array(action, np.int64)
+            found = self.simulator.rehearse(self.kernels.rehearsed, self.windows, self.solvers, parts)
+        else:
+            found = []
+        self._call(pass_on, candidate)
+        return found
+
+    def is_plain(self, action: np.ndarray) -> bool:
+        """Whether the other parts of an action, int64 (parts,), are 0."""
+        return not action[1:].any()
 
     def leaving(self) -> Iterable[Decision]:
         """CASSINI's shifts of all jobs as they are placed now, with `shifts="cassini"`."""
         return () if self._turner is None else self._turner.finish(self.simulator.view)
-
-    def _end_instant(self) -> None:
-        self._known = {self._signature(component) for component in self.at.present.meetings.components}
-        self.at.stage, self.at.offers, self.at.turning = THROUGH, [], []
-
-    def _signature(self, component: Component) -> Signature:
-        links = zlib.crc32(component.flows.tobytes() + component.capacity.tobytes())
-        return (*((job, *self._gangs[job]) for job in component.jobs), (links,))
-
-    def _meetings(self, gangs: Gangs) -> SharedLinks:
-        network, links = self.simulator.network, self.simulator.topology.links
-        if getattr(network, "mode", "") == "dedicated" or links is None:
-            return SharedLinks({}, np.zeros(0))
-        places = self._places_of(gangs)
-        return shared_links_of(places, self.simulator.view.link_capacity, network.padding)  # type: ignore[attr-defined]
-
-    def _places_of(self, gangs: Gangs) -> dict[int, Place]:
-        own, outage = self.simulator, self.simulator.view.outage
-        at, network = (own.topology, own.workload), own.network
-        if getattr(network, "routes", "") == "least":
-            found = network.together(*at, gangs, outage)  # type: ignore[attr-defined]
-            return {job: Place(*one) for job, one in found.items()}
-        for job, gpus in gangs.items():
-            key = job, gpus, outage.key if outage else None
-            if key not in self._places:
-                self._places[key] = Place(*network.alone(*at, job, gpus, outage))  # type: ignore[attr-defined]
-        return {job: self._places[job, gpus, outage.key if outage else None] for job, gpus in gangs.items()}
-
-    def legal(self) -> np.ndarray:
-        """Legal candidates, bool (candidates,)."""
-        found = np.zeros(self.candidates, np.bool_)
-        found[0] = self._goes_on
-        if self.at.stage == PLACING:
-            found[1 : 1 + len(self.at.offers)] = True
-        elif self.at.stage == SHIFTING:
-            found[[SHIFT, LEAVE]] = True
-            found[FREE] = self.has_shift(self.at.turning[0])
-        return found
-
-    def take(self, candidate: int, second: int) -> ActionOutcome:
-        """Play a legal candidate; its decisions are to be carried out before the next `refresh`."""
-        self._has_acted = True
-        if self.at.stage == PLACING:
-            self.at.stage = PLACED
-            decisions = self.at.offers[candidate - 1].decisions if candidate else ()
-            if decisions != self.expert_placements:
-                self.seconds = {}  # they belong to other placements
-            return ActionOutcome(decisions)
-        if candidate == 0:
-            self._end_instant()
-            return ActionOutcome(())
-        job = self.at.turning.pop(0)
-        self.at.turned += 1
-        if candidate == LEAVE:
-            return ActionOutcome(())
-        if candidate == FREE:
-            return ActionOutcome((Shift(job, None),))
-        bucket = min(max(second, 0), BUCKETS - 1)
-        return ActionOutcome((Shift(job, bucket_s(bucket, self._period_s(job))),), bucket != second)
-
-    def _period_s(self, job: int) -> float:
-        return float(self.simulator.network.period_s(self.simulator, job))  # type: ignore[attr-defined]
 
     def follow(self, policy: Decider) -> None:
         """Offer the choice of `policy` as a candidate from now on, also at instants that would be passed over."""
         if self.expert is policy:
             return
         self.expert = policy
-        if not self._has_acted:
+        m = self.memory
+        if not m["has_acted"]:
             self._open_instant(True)
-        elif self.at.stage == SHIFTING and not self._expert_decisions():
-            self.at.turning = sorted({*self.at.turning, *self.seconds})
+        elif m["stage"] == SHIFTING and not self._expert_decisions():
+            turning = sorted({*m["turning"][: m["n_turning"]].tolist(), *self._seconds()})
+            m["n_turning"] = len(turning)
+            m["turning"][: len(turning)] = turning
         else:
-            self.seconds = {}
-        self._show()
+            m["n_seconds"] = 0
+
+    def _seconds(self) -> dict[int, float | None]:
+        """The shifts that the expert decides on at this instant."""
+        m = self.memory
+        jobs, seconds = (m[name][: m["n_seconds"]].tolist() for name in ("second_job", "second_s"))
+        return {job: None if shift == FREE else shift for job, shift in zip(jobs, seconds, strict=True)}
 
     def _expert_decisions(self) -> Way:
         """The expert's placements now; its shifts are kept for the second stage."""
-        self.seconds, self.expert_placements = {}, ()
-        if self.expert is not None:
-            found: list[Decision] = []
-            for decision in self._of_expert.decisions(self.simulator, self.expert):
-                if isinstance(decision, Shift):
-                    self.seconds[decision.job] = decision.seconds
-                elif isinstance(decision, Start) and decision.time_shift is not None:
-                    self.seconds[decision.job] = decision.time_shift
-                    found.append(replace(decision, time_shift=None))
-                else:
-                    found.append(decision)
-            self.expert_placements = tuple(found)
-            if self._turner is not None:
-                self.seconds = {}
-        return self.expert_placements
+        seconds: dict[int, float | None] = {}
+        found: list[Decision] = []
+        for decision in () if self.expert is None else self._of_expert.decisions(self.simulator, self.expert):
+            if isinstance(decision, Shift):
+                seconds[decision.job] = decision.seconds
+            elif isinstance(decision, Start) and decision.time_shift is not None:
+                seconds[decision.job] = decision.time_shift
+                found.append(replace(decision, time_shift=None))
+            else:
+                found.append(decision)
+        if self._turner is not None:
+            seconds = {}
+        m = self.memory
+        m["n_seconds"] = len(seconds)
+        m["second_job"][: len(seconds)] = list(seconds)
+        m["second_s"][: len(seconds)] = [FREE if shift is None else shift for shift in seconds.values()]
+        return tuple(found)
 
     def expert_action(self) -> np.ndarray:
         """The action, int64 (2,), for the expert's next decision; InvalidDecision: a shift by none of 72 rotations."""
-        candidate, bucket = 0, 0
-        if self.at.stage == PLACING and self.expert_placements:
-            candidate = 1 + [offer.decisions for offer in self.at.offers].index(self.expert_placements)
-        elif self.at.stage == SHIFTING and (not self._goes_on or any(job in self.seconds for job in self.at.turning)):
-            job = self.at.turning[0]
-            seconds = self.seconds.get(job)
-            candidate = LEAVE if job not in self.seconds else FREE if seconds is None else SHIFT
-            bucket = 0 if seconds is None else self._bucket(job, seconds)
+        m, candidate, bucket = self.memory, 0, 0
+        turning = m["turning"][: m["n_turning"]].tolist()
+        if m["stage"] == PLACING:
+            candidate = int(m["expert_offer"])
+        elif m["stage"] == SHIFTING:
+            seconds = self._seconds()
+            if not self.raw["legal"][0] or any(job in seconds for job in turning):
+                job = turning[0]
+                shift = seconds.get(job)
+                candidate = LEAVE if job not in seconds else FREE_RUN if shift is None else SHIFT
+                bucket = 0 if shift is None else self._bucket(job, shift)
         return np.array([candidate, bucket], np.int64)
 
     def _bucket(self, job: int, seconds: float) -> int:
-        period_s = self._period_s(job)
+        period_s = float(self.simulator.network.period_s(self.simulator, job))  # type: ignore[attr-defined]
         bucket = nearest_bucket(seconds, period_s)
         if bucket_s(bucket, period_s) != seconds:
             expected = f"expected one of {BUCKETS} even parts of its period of {period_s!r} s"
             raise InvalidDecision(f"{Shift(job, seconds)!r}: {expected}")
         return bucket
-
-    def write(self, features: np.ndarray, mask: np.ndarray) -> None:
-        """Write features, float32 (F,), and the mask of both parts, int8 (M,), as last looked at."""
-        observe(self, self.at, features)
-        mask[: self.candidates] = self.legal()
-        mask[self.candidates :] = self.at.stage == SHIFTING
-        mask[self.candidates] = 1
-
-    def python_state(self) -> dict[str, Any]:
-        """The stage in the present instant, for `take_python_state`."""
-        return {**super().python_state(), "at": self.at.copy()}
-
-    def take_python_state(self, python_state: Mapping[str, Any]) -> None:
-        """Continue at the stage that `python_state` returned, in a run whose record was just replaced."""
-        super().take_python_state(python_state)
-        self.at = python_state["at"].copy()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The stage in the present instant, as JSON data."""
-        known = sorted(self._known)
-        return {"stage": self.at.stage, "turning": self.at.turning, "turned": self.at.turned, "known": known}
-
-    def load_state_dict(self, played: Mapping[str, Any]) -> None:
-        """Continue at the stage `played`, in a run whose record was just replaced (`resume`)."""
-        self._clear()
-        self._is_new_instant()
-        self._known = {tuple(map(tuple, gangs)) for gangs in played["known"]}
-        self._has_acted = True
-        self._open_instant(False)
-        if played["stage"] != PLACING:
-            self.at.offers, self.at.stage = [], played["stage"]
-            self.at.turning, self.at.turned = list(played["turning"]), played["turned"]
-        self._show()
 
 
 def source_of(scheduler: str | CandidateSource) -> CandidateSource:

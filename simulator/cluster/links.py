@@ -146,6 +146,11 @@ class LinkGraph:
         return _frozen(forwarding_table(self), np.int32)
 
     @cached_property
+    def whole_capacity(self) -> np.ndarray:
+        """`capacity` as records have it, float64 (L,)."""
+        return _frozen(whole_capacity(self.capacity), np.float64)
+
+    @cached_property
     def cable(self) -> np.ndarray:
         """The first link of the cable of each link, int64 (L,): the i-th of parallel links and the i-th back."""
         seen: dict[tuple[int, int, int], int] = {}
@@ -242,6 +247,11 @@ def _frozen(values: Any, kind: Any) -> np.ndarray:
     array = np.asarray(values, kind)
     array.setflags(write=False)
     return array
+
+
+def whole_capacity(capacity: np.ndarray) -> np.ndarray:
+    """Whole bytes per second, at least 1, as records have them; float64."""
+    return np.maximum(1.0, np.floor(capacity))
 
 
 def forwarding_table(links: LinkGraph) -> np.ndarray:

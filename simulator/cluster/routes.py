@@ -11,6 +11,7 @@ import numpy as np
 from ..base.errors import InputError
 from ..numerics.random import random_word
 from ..numerics.rounding import GRAIN
+from .crossings import cross
 from .links import LinkGraph
 from .topology import Topology
 from .traffic import Streams, streams_of
@@ -175,9 +176,7 @@ def machines_of(topology: Topology, gpus: Sequence[int] | np.ndarray, ordered: b
 
 def nics_of(topology: Topology, gpus: Sequence[int] | np.ndarray) -> list[int]:
     """The NIC of each GPU of a gang, in ascending order of GPUs: GPU i of a machine of C NICs is on NIC i mod C."""
-    ordered = np.sort(np.asarray(gpus, np.int64))
-    machine, nics = topology.gpu_machine[ordered], 1 if topology.links is None else topology.links.nics
-    return (machine * nics + (ordered - topology.machine_first_gpu[machine]) % nics).tolist()
+    return topology.gpu_nic[sorted(gpus)].tolist()
 
 
 def link_use(
@@ -219,17 +218,9 @@ def crossings(links: LinkGraph, streams: Streams, table: np.ndarray) -> np.ndarr
     if not streams:
         return total
     ends, nodes = np.array(list(streams), np.int64), links.nic_node.reshape(-1)
-    node, goal = nodes[ends[:, 0]], nodes[ends[:, 1]]
-    left, many = ends[:, 1], np.array(list(streams.values()), np.float64)
-    while len(node):
-        link = table[node, left].astype(np.int64)
-        if (link < 0).any():
-            return None
-        total += np.bincount(link, many, links.num_links)
-        node = links.target[link]
-        on = node != goal
-        node, goal, left, many = node[on], goal[on], left[on], many[on]
-    return total
+    many, level = np.array(list(streams.values()), np.float64), np.zeros(links.num_links)
+    found = cross(table, links.target, nodes[ends[:, 0]], nodes[ends[:, 1]], ends[:, 1].copy(), many, level, total)
+    return total if found else None
 
 
 def crossings_on(links: LinkGraph, streams: Streams, paths: Paths) -> np.ndarray | None:

@@ -323,6 +323,13 @@ class Topology:
         return _frozen(self.machine_rack[self.gpu_machine])
 
     @cached_property
+    def gpu_nic(self) -> np.ndarray:
+        """The NIC of each GPU, int64 (G,): GPU i of a machine of C NICs is on NIC i mod C."""
+        nics = 1 if self.links is None else self.links.nics
+        on_machine = np.arange(self.num_gpus) - self.machine_first_gpu[self.gpu_machine]
+        return _frozen(self.gpu_machine * nics + on_machine % nics)
+
+    @cached_property
     def gpu_cluster(self) -> np.ndarray:
         """Cluster of each GPU, int64 (G,)."""
         return _frozen(self.rack_cluster[self.gpu_rack])

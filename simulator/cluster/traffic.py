@@ -53,6 +53,8 @@ def _rails(workers: Sequence[int], nics: int) -> list[list[int]]:
     There are as many rings as the smallest machine has NICs, which it takes in order. Other machines take the same
     rails where they have them, and the remaining ones, in order, for the others.
     """
+    if nics == 1:
+        return [list(dict.fromkeys(workers))]
     own: defaultdict[int, set[int]] = defaultdict(set)
     for worker in workers:
         own[worker // nics].add(worker % nics)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from ..base.errors import InputError
+from ..cluster.links import whole_capacity
 from ..cluster.routes import NO_LINKS, LinkUse
 from ..jobs.workload import name_of_job
 from ..network.simulated import Simulated
@@ -17,8 +17,7 @@ from ..profiles.phases import Phases
 from . import network_calls
 from .averages import Averages
 from .crux import priorities
-from .link_network import LinkNetwork, whole_capacity
-from .network_calls import enter_session
+from .link_network import LinkNetwork
 from .phase_run import write_phases
 
 OFFSETS = 1 << 25  # stream of random numbers; flows/iterations.py has the one below
@@ -80,7 +79,7 @@ def take_way(simulator: Simulated, job: int, phases: Phases, use: LinkUse) -> No
     if network_calls.is_on(records, 0, job, use.links, use.flows):
         return
     if len(use.links):
-        write_phases(records, 0, job, phases)
+        write_phases(simulator.raw.record, job, phases)
     if not network_calls.reroute(records, 0, job, use.links, use.flows):
         raise _too_many(simulator, job)
 
@@ -103,21 +102,21 @@ class NetworkRates:
 
     def rate(self, simulator: Simulated, job: int) -> tuple[float, float]:
         """Seconds per iteration alone on its GPUs; a job that uses the network is on its links from now on."""
-        s, records = simulator.state, simulator.records
-        network = self.network
+        raw, network = simulator.raw, self.network
+        s = raw.record
         phases, use = network.own(simulator, job)
-        if phases.rate and not s.stays[job]:
+        if phases.rate and not s["stays"][job]:
             if network.mode != "exact":
                 use = NO_LINKS
             try:
-                write_phases(records, 0, job, phases)
+                write_phases(s, job, phases)
             except InputError as error:
                 raise InputError(f"{name_of_job(simulator.workload, job)}: {error}") from None
-            if not network_calls.enter_links(records, 0, job, use.links, use.flows):
+            if not raw.call(network_calls.enter_links, job, use.links, use.flows):
                 raise _too_many(simulator, job)
-            enter_session(records, 0, job, self._offset_s(simulator, job, phases.iteration_s))
+            raw.call(network_calls.enter_session, job, self._offset_s(simulator, job, phases.iteration_s))
             if not len(use.links) and network.outage(simulator) is not None:
-                network_calls.reroute(records, 0, job, use.links, use.flows)  # it is cut off
+                raw.call(network_calls.reroute, job, use.links, use.flows)  # it is cut off
         return phases.iteration_s / _size_ratio(s, job), 0.0
 
     def may_resize(self, simulator: Simulated, job: int) -> bool:
@@ -126,29 +125,29 @@ class NetworkRates:
 
     def changed_rates(self, simulator: Simulated) -> Iterator[tuple[int, float]]:
         """The jobs with a new average rate, if rates are averages (simulated.py); writes chosen paths, priorities."""
-        s, network = simulator.state, self.network
-        s.net_changed = 0
-        if s.links_changed:
+        s, network = simulator.raw.record, self.network
+        s["net_changed"] = 0
+        if s["links_changed"]:
             relink(simulator)
         elif network.routes == "least" and network.mode == "exact":
             take_ways(simulator)
         if network.mode == "exact" and network.rates == "crux":
             for job, priority in priorities(simulator, network.joined(simulator), network.levels).items():
-                if s.stays[job]:
-                    network_calls.set_importance(simulator.records, 0, job, 1.0, priority)
+                if s["stays"][job]:
+                    simulator.raw.call(network_calls.set_importance, job, 1.0, priority)
         if network.mode == "averaged":
-            rates, s.averaged_rate = self.averages.rates(simulator)
+            rates, s["averaged_rate"] = self.averages.rates(simulator)
             for job, seconds in rates.items():
                 rate = seconds / _size_ratio(s, job)
-                if rate != s.solo_s[job]:
+                if rate != s["solo_s"][job]:
                     yield job, rate
 
     def _offset_s(self, simulator: Simulated, job: int, iteration_s: float) -> float:
         if self.network.offsets == "none":
             return 0.0
-        s = simulator.state
-        return float(uniform(draw_seed(s), OFFSETS + job, int(s.starts[job]))) * iteration_s
+        s = simulator.raw.record
+        return float(uniform(draw_seed(s), OFFSETS + job, int(s["starts"][job]))) * iteration_s
 
 
-def _size_ratio(s: Any, job: int) -> float:
-    return float(s.gpus[job] / s.own_gpus[job])
+def _size_ratio(s: np.void, job: int) -> float:
+    return float(s["gpus"][job] / s["own_gpus"][job])

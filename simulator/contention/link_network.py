@@ -444,7 +444,7 @@ class LinkNetwork:
             use = routes[on]
         if not len(use.links):
             return pattern.phases, NO_LINKS
-        most = float(np.min(whole_capacity(links.capacity[use.links]) // use.flows))
+        most = float((links.whole_capacity[use.links] // use.flows).min())
         return throttled(scaled(pattern.phases, factor, rings), max(most, 1.0)), use
 
     def _drawn(self, job: int, outage: Outage | None, start: int, end: int) -> list[list[int]]:
@@ -517,8 +517,3 @@ def _chosen(paths: Mapping[Flow, Sequence[int]], start: int, end: int) -> list[S
 def _are_apart(topology: Topology, workers: tuple[int, ...]) -> bool:
     nics = 1 if topology.links is None else topology.links.nics
     return workers[0] // nics != workers[-1] // nics
-
-
-def whole_capacity(capacity: np.ndarray) -> np.ndarray:
-    """Whole bytes per second, at least 1, as records have them; float64."""
-    return np.maximum(1.0, np.floor(capacity))

@@ -6,7 +6,6 @@ cassini come from profiles/cassini_models.py; a user's own from a file (own_patt
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from dataclasses import dataclass
 
@@ -126,10 +125,4 @@ def throttled(phases: Phases, most: float) -> Phases:
         rates.append(min(whole, most))
         durations.append(duration * max(1.0, whole / most))
         later += durations[-1] - duration
-    return dataclasses.replace(
-        phases,
-        iteration_s=phases.iteration_s + later,
-        start_s=tuple(starts),
-        duration_s=tuple(durations),
-        rate=tuple(rates),
-    )
+    return Phases(phases.iteration_s + later, tuple(starts), tuple(durations), tuple(rates))

@@ -134,7 +134,7 @@ class PhaseRun:
             raise InputError(f"job {number}: begin_s = {job.begin_s!r}, rounds = {job.rounds!r}, expected >= 0 and > 0")
         if not 0 < job.weight < math.inf:
             raise InputError(f"job {number}: weight = {job.weight!r}: expected a finite number above 0")
-        write_phases(self.records, 0, number, job.phases)
+        write_phases(self.records[0], number, job.phases)
         rows.enter_links(self.records, 0, number, links, flows)
         if (job.weight, job.priority) != (1.0, 0):
             rows.set_importance(self.records, 0, number, float(job.weight), int(job.priority))
@@ -262,8 +262,8 @@ class PhaseRun:
         return when[last], offered.cumsum()[last], carried.cumsum()[last]
 
 
-def write_phases(records: np.ndarray, row: int, job: int, phases: Phases) -> None:
-    """Modify the record: the phases of a job, rates in whole bytes per second, durations as they are.
+def write_phases(s: np.void, job: int, phases: Phases) -> None:
+    """Modify `s`: the phases of a job, rates in whole bytes per second, durations as they are.
 
     InputError: more than MOST_PHASES Up phases, or an iteration shorter than a microsecond.
     """
@@ -275,11 +275,11 @@ def write_phases(records: np.ndarray, row: int, job: int, phases: Phases) -> Non
     starts, durations = np.array(phases.start_s, np.float64), np.array(phases.duration_s, np.float64)
     ends = starts + durations
     rates = np.maximum(1.0, np.rint(np.array(phases.rate, np.float64)))
-    records["n_phases"][row, job] = count
-    records["phase_down_s"][row, job, :count] = np.maximum(0.0, starts - np.concatenate([[0.0], ends])[:count])
-    records["phase_rate"][row, job, :count] = rates
-    records["phase_bytes"][row, job, :count] = rates * durations
-    records["tail_s"][row, job] = max(0.0, phases.iteration_s - (ends[-1] if count else 0.0))
+    s["n_phases"][job] = count
+    s["phase_down_s"][job, :count] = np.maximum(0.0, starts - np.concatenate([[0.0], ends])[:count])
+    s["phase_rate"][job, :count] = rates
+    s["phase_bytes"][job, :count] = rates * durations
+    s["tail_s"][job] = max(0.0, phases.iteration_s - (ends[-1] if count else 0.0))
 
 
 @cache

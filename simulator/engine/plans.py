@@ -44,7 +44,7 @@ def plan_now(view: ClusterView) -> Plan:
     Returns:
         The GPUs of all running jobs.
     """
-    return Plan({job: tuple(view.gpus_of(job)) for job in view.running.tolist()})
+    return Plan(view.gangs)
 
 
 def decisions_of(view: ClusterView, plan: Plan) -> list[Decision]:
@@ -53,22 +53,25 @@ def decisions_of(view: ClusterView, plan: Plan) -> list[Decision]:
     First stops, then moves and resizes as GPUs become free; of jobs that wait for each other in a circle one stops and
     starts again. Then starts and holds.
     """
-    room = view.jobs_per_gpu - view.load
-    held = {job: view.gpus_of(job) for job in view.running.tolist()}
+    return decisions_between(view.gangs, view.jobs_per_gpu - view.load, plan)
+
+
+def decisions_between(held: Mapping[int, tuple[int, ...]], room: np.ndarray, plan: Plan) -> list[Decision]:
+    """As `decisions_of`, from gangs that are `held`; modifies `room`, int64 (G,), for how many jobs each GPU has it."""
     decisions: list[Decision] = []
-    for job, own in held.items():
-        if job not in plan.gangs:
-            decisions.append(Preempt(job))
-            room[own] += 1
+    for stops, own in held.items():
+        if stops not in plan.gangs:
+            decisions.append(Preempt(stops))
+            room[list(own)] += 1
     moving = {job: gpus for job, gpus in plan.gangs.items() if job in held and set(held[job]) != set(gpus)}
-    stopped = set()
+    stopped: set[int] = set()
     while moving:
         job = next((job for job, gpus in moving.items() if _has_room(room, gpus, held[job])), None)
         if job is not None:
             gpus = moving.pop(job)
             decisions.append(Migrate(job, gpus) if len(gpus) == len(held[job]) else Resize(job, gpus))
-            room[held[job]] += 1
-            room[np.array(gpus)] -= 1
+            room[list(held[job])] += 1
+            room[list(gpus)] -= 1
         else:
             last = next(reversed(moving))
             # A job that only grows gives no room.
@@ -76,12 +79,12 @@ def decisions_of(view: ClusterView, plan: Plan) -> list[Decision]:
             del moving[job]
             stopped.add(job)
             decisions.append(Preempt(job))
-            room[held[job]] += 1
+            room[list(held[job])] += 1
     for job, gpus in plan.gangs.items():
         if job not in held or job in stopped:
             decisions.append(Start(job, gpus, plan.sub_batch.get(job)))
     return [*decisions, *(Hold(job) for job in plan.held)]
 
 
-def _has_room(room: np.ndarray, gpus: tuple[int, ...], own: list[int]) -> bool:
+def _has_room(room: np.ndarray, gpus: tuple[int, ...], own: tuple[int, ...]) -> bool:
     return all(room[gpu] > 0 or gpu in own for gpu in gpus)

@@ -290,22 +290,23 @@ class Simulator(BaseSimulator):
 
     def answer(self) -> None:
         """Tell the jobs that ask (`codes.ASK`) their rates; then the kernel that asked goes on."""
-        s, rate_provider = self.state, self.rate_provider
+        raw, rate_provider = self.raw, self.rate_provider
+        s = raw.record
         assert rate_provider is not None
-        job_calls.bring_to_date(self.records, 0)
-        for job in s.asked[: s.n_asked].tolist():
+        raw.call(job_calls.bring_to_date)
+        for job in s["asked"][: s["n_asked"]].tolist():
             solo_s, phase_left = rate_provider.rate(self, job)
-            if not 0.0 < solo_s < math.inf or not 0.0 <= phase_left < s.iterations_left[job]:
+            if not 0.0 < solo_s < math.inf or not 0.0 <= phase_left < s["iterations_left"][job]:
                 raise InputError(
                     f"job {self.workload.job_id[job]}: its pace is {solo_s!r} seconds per iteration until "
                     f"{phase_left!r} are left; expected seconds > 0, and from 0 to less than the "
-                    f"{s.iterations_left[job]:g} left now"
+                    f"{s['iterations_left'][job]:g} left now"
                 )
-            job_calls.set_rate(self.records, 0, job, float(solo_s), float(phase_left))
-        s.n_asked = 0
+            raw.call(job_calls.set_rate, job, float(solo_s), float(phase_left))
+        s["n_asked"] = 0
         if hasattr(rate_provider, "changed_rates"):
             for job, solo_s in rate_provider.changed_rates(self):
-                job_calls.change_rate(self.records, 0, job, solo_s)
+                raw.call(job_calls.change_rate, job, float(solo_s))
 
     def _rule_player(self) -> Callable[[], None]:
         self._expect_no_regions()
@@ -383,7 +384,7 @@ class Simulator(BaseSimulator):
             self._expect(job, (codes.WAITING, codes.HELD), "start")
             check_time_shift(self, decision)
             write_gang(self, decision)
-            rule_loop().start(self.records, 0, job)
+            self.raw.call(rule_loop().start, job)
             if decision.time_shift is not None:
                 apply_shift(self, Shift(job, decision.time_shift))
         elif isinstance(decision, Migrate | Resize):
@@ -393,7 +394,7 @@ class Simulator(BaseSimulator):
                 self._expect_no_lease(job, verb)
             if isinstance(decision, Migrate):
                 write_gang(self, decision)
-                job_calls.migrate(self.records, 0, job)
+                self.raw.call(job_calls.migrate, job)
             else:
                 self._resize(decision)
         elif isinstance(decision, Shift):
@@ -402,7 +403,7 @@ class Simulator(BaseSimulator):
         elif isinstance(decision, Preempt):
             self._expect(job, (codes.RUNNING,), "preempt")
             self._expect_no_lease(job, "preempt")
-            job_calls.preempt(self.records, 0, job)
+            self.raw.call(job_calls.preempt, job)
         elif isinstance(decision, Hold):
             self._expect(job, (codes.WAITING,), "hold")
             until_s = math.inf if decision.until_s is None else float(decision.until_s)
@@ -448,24 +449,24 @@ class Simulator(BaseSimulator):
             raise InvalidDecision(f"{decision!r}: expected {expected} with a job index")
         if self.ended:
             raise InvalidDecision(f"{decision!r}: the run has ended; call reset() first")
-        if not 0 <= job < self.state.n_jobs:
+        if not 0 <= job < self.raw.record["n_jobs"]:
             raise InvalidDecision(f"{decision!r}: there are jobs 0 to {self.state.n_jobs - 1}")
         return int(job)
 
     def _expect(self, job: int, allowed: tuple[int, ...], verb: str) -> None:
-        status = int(self.state.status[job])
+        status = int(self.raw.record["status"][job])
         if status not in allowed:
             raise InvalidDecision(f"{verb} job {job} ({self.workload.job_id[job]}): it {STATUS_WORDS[status]}")
 
     def _expect_no_lease(self, job: int, verb: str) -> None:
-        s, what = self.state, f"{verb} job {job} ({self.workload.job_id[job]})"
+        s, what = self.raw.record, f"{verb} job {job} ({self.workload.job_id[job]})"
         if verb == "migrate" and self.semantics.auctions:
-            if s.next_first_gpu[job] >= 0:
+            if s["next_first_gpu"][job] >= 0:
                 raise InvalidDecision(f"{what}: it is about to move already")
             return
-        since_s = min(s.started_s[job], s.begun_s[job])  # a job that was resized at this instant keeps its lease
-        if s.lease_s > 0.0 and since_s < s.now_s < s.lease_end_s[job]:
-            raise InvalidDecision(f"{what}: its lease runs until {s.lease_end_s[job]:g} s")
+        since_s = min(s["started_s"][job], s["begun_s"][job])  # a job that was resized at this instant keeps its lease
+        if s["lease_s"] > 0.0 and since_s < s["now_s"] < s["lease_end_s"][job]:
+            raise InvalidDecision(f"{what}: its lease runs until {s['lease_end_s'][job]:g} s")
 
     def _stop(self, code: int) -> None:
         self._code = int(code)

@@ -458,7 +458,7 @@ def _write_delays(s: np.void, rule: Rule, lease_s: float) -> None:
         s["tuner_floor"], s["tuner_cap"] = tuner.floors or (0.0, 0.0), tuner.caps
 
 
-def gpus_of(s: np.record, job: int) -> list[int]:
+def gpus_of(s: np.void, job: int) -> list[int]:
     """The GPUs that a running job holds, in the order of its gang."""
     room, following = len(s["gpu_slot"]), s["gpu_next"].item
     held, berth = [], int(s["first_gpu"][job])

@@ -27,6 +27,17 @@ def known_left(s, job):
 
 
 @kernel
+def known_of(s, job, left):
+    """Of `left` iterations of a job in truth as many as are known."""
+    if s.known_times == TIMES_EXACT:
+        return left
+    if s.known_times == TIMES_HIDDEN:
+        return 0.0
+    done_s = (s.iterations[job] - left) * s.base_iteration_s[job]
+    return (done_s if _is_outlived(s, job, done_s) else s.estimate_s[job] - done_s) / s.base_iteration_s[job]
+
+
+@kernel
 def isolated_left_s(s, job):
     """Isolated run time left of a job now, seconds, as far as is known."""
     if s.known_times == TIMES_EXACT:

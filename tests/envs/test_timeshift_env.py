@@ -83,8 +83,24 @@ def place_apart(env):
     return observation
 
 
+def turning(env):
+    """The jobs whose shift is still to be chosen."""
+    m = env.interface.memory
+    return m["turning"][: m["n_turning"]].tolist()
+
+
 def stage(env):
-    return SHIFTING if env.interface.at.turning else PLACING
+    return SHIFTING if turning(env) else PLACING
+
+
+def meetings(env):
+    """Where jobs meet, as the environment knows it: {jobs of a component: their periods, flows on its vertices}."""
+    m, found = env.interface.memory, {}
+    for component in range(m["n_components"]):
+        (at,) = np.nonzero(m["component"][: m["n_placed"]] == component)
+        flows = m["flows"][at][:, m["vertex_link"][: m["n_vertices"]]]
+        found[tuple(m["job"][at].tolist())] = (m["perimeter_s"][at] / m["iterations"][at]).tolist(), flows.tobytes()
+    return found
 
 
 def legal(env):
@@ -118,7 +134,7 @@ def test_in_lockstep_both_jobs_send_at_the_same_time():
 def test_half_a_turn_apart_no_job_waits():
     env = by_hand([(0, 100), (0, 100)])
     place_apart(env)
-    assert env.interface.at.turning == [0, 1]
+    assert turning(env) == [0, 1]
     env.step((SHIFT, 0))
     env.step((SHIFT, 36))
     *_, terminated, _, info = env.step((0, 0))  # the first has ended; the other meets no job
@@ -145,9 +161,8 @@ def test_the_observation_turns_the_circles_of_the_simulator(padding):
     decisions, ended = 0, False
     while not ended:
         action = policy.act(env)
-        for component in env.interface.at.present.meetings.components if stage(env) == SHIFTING else ():
-            network, periods = env.simulator.network, component.circle.circle.periods_s
-            assert list(periods) == [network.period_s(env.simulator, job) for job in component.jobs]
+        for jobs, (periods_s, _) in meetings(env).items() if stage(env) == SHIFTING else ():
+            assert periods_s == [env.simulator.network.period_s(env.simulator, job) for job in jobs]
             decisions += 1
         *_, terminated, truncated, _ = env.step(action)
         ended = terminated or truncated
@@ -168,10 +183,10 @@ def test_the_stages_of_an_instant():
     assert legal(env) == [0, SHIFT, LEAVE]
     assert observation["cluster"][CLUSTER.placing] == 0.0
     env.step((SHIFT, 10))
-    assert env.interface.at.turning == [1]
+    assert turning(env) == [1]
     env.step((LEAVE, 5))  # its shift stays as it is: it has none
     # The shorter one ends; the other meets no job any more, but has a shift, which may be taken away.
-    assert env.view.running.tolist() == [0] and env.interface.at.turning == [0]
+    assert env.view.running.tolist() == [0] and turning(env) == [0]
     assert env.view.shift_s(0) == bucket_s(10, VGG.iteration_s) and env.view.shift_s(1) is None
     assert legal(env) == [0, SHIFT, LEAVE, FREE]
     env.step((FREE, 0))
@@ -196,7 +211,7 @@ def test_shifts_are_asked_for_where_a_component_has_changed():
     env.step((0, 0))
     assert env.view.now_s == 20.0 and stage(env) == PLACING
     env.step((1, 0))  # on servers 2 and 5: no others are free
-    assert env.view.gpus_of(2) == [2, 5] and env.interface.at.turning == [0, 1, 2]
+    assert env.view.gpus_of(2) == [2, 5] and turning(env) == [0, 1, 2]
 
 
 def test_shifts_are_asked_for_where_a_link_has_come_to_carry_less(tmp_path):
@@ -206,7 +221,7 @@ def test_shifts_are_asked_for_where_a_link_has_come_to_carry_less(tmp_path):
     env = by_hand([(0, 1000), (0, 1000)], network=f"contention:degraded={path}")
     before = place_apart(env)["rotations"]
     observation, *_ = env.step((0, 0))
-    assert env.view.now_s == 5.0 and env.interface.at.turning == [0, 1]
+    assert env.view.now_s == 5.0 and turning(env) == [0, 1]
     assert observation["rotations"].max() > before.max()
 
 
@@ -222,16 +237,15 @@ def test_shifts_are_asked_for_where_flows_have_changed(routes):
         known, now_s, terminated = {}, -1.0, False
         while not terminated:
             if stage(env) == SHIFTING and env.view.now_s > now_s:
-                now_s, met = env.view.now_s, env.interface.at.present.meetings.components
-                found = {tuple((job, *env.view.gpus_of(job)) for job in one.jobs): one.flows.tobytes() for one in met}
+                now_s, met = env.view.now_s, meetings(env)
+                found = {tuple((job, *env.view.gpus_of(job)) for job in jobs): met[jobs][1] for jobs in met}
                 for gangs, flows in found.items():
                     if known.get(gangs, flows) != flows:
                         moved += 1
-                        assert {job for job, *_ in gangs} <= set(env.interface.at.turning)
+                        assert {job for job, *_ in gangs} <= set(turning(env))
                 known = found
-            *_, terminated, _, _ = env.step(
-                (min(1, len(env.interface.at.offers)), 0) if stage(env) == PLACING else (2, 0)
-            )
+            offers = int(env.interface.memory["n_offers"])
+            *_, terminated, _, _ = env.step((min(1, offers), 0) if stage(env) == PLACING else (2, 0))
 
 
 def test_a_bucket_out_of_range_becomes_the_nearest():
@@ -336,8 +350,6 @@ def test_a_wheel_turns_as_the_overlay_of_the_simulator():
         turned = np.array([shifts[step] for shifts, step in zip(overlay.shifts, steps, strict=True)])
         expected = 1.0 - link_scores(overlay, steps)
         assert unified_circle.links_at(turned) == pytest.approx(expected, abs=1e-9)
-        assert unified_circle.excess(1, turned)[steps[1]] == pytest.approx(expected.mean(), abs=1e-9)
-        assert unified_circle.excess(2, turned)[steps[2]] == pytest.approx(expected[1], abs=1e-9)
 
 
 def test_links_with_the_same_jobs_are_one():
@@ -345,10 +357,7 @@ def test_links_with_the_same_jobs_are_one():
     places = {job: Place(phases, LinkUse(np.array([0, 1, 2 + job]), np.array([1, 2, 1]))) for job in range(3)}
     meetings = SharedLinks(places, np.full(5, 6.25e9))
     (component,) = meetings.components
-    assert meetings.num_shared == component.num_links == 2 and component.links == (1,)
-    assert meetings.links_of == {0: 2, 1: 2, 2: 2}
-    look = component.outlook()
-    assert look.best[0] <= look.free[0]
+    assert component.links == (1,)
 
 
 def test_pictures_show_links_and_circles():

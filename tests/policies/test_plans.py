@@ -105,3 +105,42 @@ def test_one_way_is_one_realisation():
     plan = Plan({0: (0, 1, 2, 3)})
     assert equivalent_placements(TESTBED, plan, [0], {0, 1, 2, 3}, 10, np.random.default_rng(0)) == [plan]
     assert equivalent_placements(TESTBED, plan, [], set(), 10, np.random.default_rng(0)) == [plan]
+
+
+def chosen(counts: np.ndarray, size: int, rng: np.random.Generator) -> int:
+    """Any of the groups that suffice, else any that has a free GPU."""
+    enough = np.flatnonzero(counts >= size)
+    groups = enough if len(enough) else np.flatnonzero(counts)
+    return int(groups[rng.integers(len(groups))])
+
+
+def drawn(free: set[int], size: int, rng: np.random.Generator) -> tuple[int, ...]:
+    """A gang on the testbed, whose machines have one GPU each, as numpy draws it: a whole rack, else several."""
+    gpus = np.array(sorted(free))
+    if size == 1:
+        return (int(gpus[rng.integers(len(gpus))]),)
+    rack = TESTBED.gpu_rack[gpus]
+    shares, taken, counts = [], [], np.bincount(rack)
+    while size > 0:
+        one = chosen(counts, size, rng)
+        shares.append((one, min(int(counts[one]), size)))
+        size -= shares[-1][1]
+        counts[one] = 0
+    for one, share in shares:
+        inside = gpus[rack == one].tolist()
+        for _ in range(share):
+            taken.append(inside.pop(rng.integers(len(inside)) if len(inside) > 1 else 0))
+    return tuple(sorted(taken))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 7, 13])
+def test_gangs_are_drawn_as_numpy_draws(size):
+    """Kernels use up the numbers of a generator as its methods do, and leave it where these would."""
+    for seed in range(40):
+        ours, theirs = np.random.default_rng([seed, 1]), np.random.default_rng([seed, 1])
+        for rng in (ours, theirs):
+            rng.integers(3, size=seed % 3)  # which may leave half a word
+        free = set(ours.permutation(TESTBED.num_gpus)[:14].tolist())
+        assert free == set(theirs.permutation(TESTBED.num_gpus)[:14].tolist())
+        assert place(TESTBED, free, size, ours) == drawn(free, size, theirs)
+        assert ours.bit_generator.state == theirs.bit_generator.state

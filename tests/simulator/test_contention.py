@@ -332,7 +332,7 @@ def test_a_stretch_makes_down_times_longer():
 
 def test_enter_links_says_when_there_is_no_room():
     run = PhaseRun([C], [])
-    write_phases(run.records, 0, 0, down_up(0.1, 0.1))
+    write_phases(run.records[0], 0, down_up(0.1, 0.1))
     size = len(run.state.use_after)
     many = np.zeros(size + 1, np.int64)
     assert not rows.enter_links(run.records, 0, 0, many, many + 1)

@@ -232,7 +232,7 @@ def decisions(case: Case) -> Mapping[str, Any]:
     while not ended:
         action = policy.act(env)
         steps += 1
-        if env.interface.at.turning:
+        if env.interface.memory["n_turning"]:
             rotations = env.observe()["rotations"]
             shifts += 1
             matter += bool(rotations.max() - rotations.min() > MATTERS)
