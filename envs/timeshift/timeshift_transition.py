@@ -16,17 +16,17 @@ RUNS_FREE = -1.0  # as a shift
 
 
 @kernel
-def carry_out(s, w, m, action):
+def carry_out(s, w, m, candidate, action):
     """Modify `s`: carry out a legal candidate but 0; True if a job is shifted otherwise than asked."""
-    m.taken, m.left_to_python = action[0], -1
+    m.taken, m.left_to_python = candidate, -1
     if m.stage == PLACING:
-        carry_out_offer(s, m, action[0] - 1)
+        carry_out_offer(s, m, candidate - 1)
         return False
     job = m.turning[0]
-    if action[0] == LEAVE:
+    if candidate == LEAVE:
         return False
     around_s = period_s(m, place_of(m, job))
-    if action[0] == FREE_RUN:
+    if candidate == FREE_RUN:
         shift(s, job, RUNS_FREE, around_s)
         return False
     bucket = min(max(action[1], 0), BUCKETS - 1)
