@@ -26,7 +26,6 @@ from ...simulator.record.solver_records import SolverRecord
 from ...simulator.rules.rule import Rule
 from ..agent_interface import AgentInterface
 from ..observation_layout import Table
-from ..shadow import ShadowSimulator
 from . import review
 from .columns import CANDIDATES, CLUSTER, QUEUE, REGIONS, RUNNING
 from .dataplacement_transition import KERNELS, KNOWN_JOBS, NO_INSTANT, window_dtype
@@ -65,7 +64,6 @@ class DataPlacementInterface(AgentInterface):
         self.clock = getattr(self.scheduler, "clock", None) or Rule("fifo")
         self._place: Callable[[], np.recarray] | None = None
         self._seen: tuple[Any, np.void] | None = None
-        self._shadow = ShadowSimulator()
         self._forget_expert()
 
     def _forget_expert(self) -> None:
@@ -215,9 +213,7 @@ class DataPlacementInterface(AgentInterface):
         self._expert, self._expert_at = slow, (*at, steps)
         if not is_followed:
             self._expert_decisions = []
-            found = (
-                self._shadow.decisions(self.simulator, slow) if slow is not None and self.offered is not None else []
-            )
+            found = self.simulator.foresee(slow) if slow is not None and self.offered is not None else []
             for decision in found:
                 if not isinstance(decision, TABLE_DECISIONS):
                     break

@@ -34,7 +34,6 @@ from ...simulator.rules.rule import Rule
 from ..agent_interface import AgentInterface
 from ..batch import Stepper
 from ..observation_layout import Part
-from ..shadow import ShadowSimulator
 from .columns import CANDIDATES, CLUSTER, QUEUE, ROTATIONS, RUNNING
 from .gang_places import Gangs, Places
 from .offered_decisions import Way, gangs_after, numbers_of, way_of, write_ways
@@ -97,7 +96,6 @@ class TimeShiftInterface(AgentInterface):
         self.raw["turns"] = turns
         self.fields = fields_for(candidates)
         self.expert: Decider | None = None
-        self._of_expert, self._of_scheduler = ShadowSimulator(), ShadowSimulator()
         self._stepper: Stepper | None = None
         self._lies_in: object = None
         self._places: Places | None = None
@@ -213,7 +211,7 @@ class TimeShiftInterface(AgentInterface):
         gangs, room = view.gangs, view.jobs_per_gpu - view.load
         ways: list[Way] = []
         has_clock = simulator.rule is self.clock or simulator.rule == self.clock
-        asked = view if has_clock else self._of_scheduler.view(simulator, self.clock)
+        asked = view if has_clock else simulator.view_under(self.clock)
         for plan in self.scheduler.candidates(asked, plans):
             decisions = tuple(decisions_between(gangs, room.copy(), plan))
             if decisions and decisions not in ways:
@@ -295,7 +293,7 @@ class TimeShiftInterface(AgentInterface):
         """The expert's placements now; its shifts are kept for the second stage."""
         seconds: dict[int, float | None] = {}
         found: list[Decision] = []
-        for decision in () if self.expert is None else self._of_expert.decisions(self.simulator, self.expert):
+        for decision in () if self.expert is None else self.simulator.foresee(self.expert):
             if isinstance(decision, Shift):
                 seconds[decision.job] = decision.seconds
             elif isinstance(decision, Start) and decision.time_shift is not None:

@@ -180,15 +180,25 @@ class BaseSimulator:
 
     def foresee(self, decider: Any) -> list[Decision]:
         """All that `decider` decides now, played on another simulator; nothing is carried out but what it declares."""
-        if self._other is None:
-            self._other = self.twin()
-        other, found = self._other, []
-        other.copy_run(self)
+        other, found = self._beside(), []
         for decision in other.asked(decider):
             other.apply(decision)
             found.append(decision)
         self.use(other.rule)
         return found
+
+    def view_under(self, rule: Any) -> Any:
+        """The present as it is seen on another simulator, where `rule` holds."""
+        other = self._beside()
+        other.use(rule)
+        return other.view
+
+    def _beside(self) -> Any:
+        """Another simulator at the present of this one."""
+        if self._other is None:
+            self._other = self.twin()
+        self._other.copy_run(self)
+        return self._other
 
     def advance(self) -> None:
         """Close this instant and run to the next decision point.
