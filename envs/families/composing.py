@@ -14,7 +14,7 @@ import numpy as np
 from ...simulator.compiler.jit import kernel
 from ...simulator.record.field_axes import dtype_of
 from ..step import Kernels, stepping
-from ..window import MAX_SLOTS, common_fields, forced_fields, may_advance
+from ..window import MAX_SLOTS, common_fields, forced_fields, may_advance, scaled_gpus
 from .family import Family
 from .tables import Rows
 
@@ -42,6 +42,7 @@ def composed(
         may_advance: (s, w) whether candidate 0 is legal.
         step: see `stepping`.
     """
+    tables = [table._replace(per=_per(families, table)) for table in tables]
     placed = _placed(families, tables)
     mark = _marking([one for of_table in placed.values() for one in of_table])
     may_act, acts_beyond = _acting([one.may_act for one in families]), _acting([one.acts_beyond for one in families])
@@ -66,6 +67,7 @@ def composed(
     @kernel
     def observe(s, w, m, features, mask):
         at = features.size - w.candidates * columns
+        w.free_share = scaled_gpus(w, s.free_gpus)
         cluster(s, w, m, features)
         features[at + legal] = features[at + advance] = w.legal[0]
         write(s, w, m, features, mask, cluster_columns, at + columns, 1)
@@ -106,6 +108,12 @@ def _placed(families: Sequence[type[Family]], tables: Sequence[Rows]) -> dict[st
         count = _read_count(place) if family.is_counted else _constant(_count(family))
         found[family.table].append(_Placed(family, first, count))
     return found
+
+
+def _per(families: Sequence[type[Family]], table: Rows) -> Callable[..., Any]:
+    """Candidates of a row of a table, kernel (w)."""
+    here = [family for family in families if family.table == table.name]
+    return table.per if any(family.is_counted for family in here) else _constant(sum(map(_count, here)))
 
 
 def _count(family: type[Family]) -> int:

@@ -38,7 +38,7 @@ def describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
         offer[to.hold] = 1.0
         offer[to.time_left] = shown[of.time_left]
         offer[to.gpus] = shown[of.gpus]
-    offer[to.free_after] = scaled_gpus(w, s.free_gpus)
+    offer[to.free_after] = w.free_share
 
 
 @kernel

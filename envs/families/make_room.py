@@ -51,7 +51,7 @@ def describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
     offer[to.time_left] = slower_left(w, shown[of.time_left], slowdown)
     offer[to.gpus] = shown[of.gpus]
     offer[to.tier] = w.room_tier[slot] / NETWORK
-    offer[to.free_after] = scaled_gpus(w, s.free_gpus)  # stopped jobs may start elsewhere
+    offer[to.free_after] = w.free_share  # stopped jobs may start elsewhere
     offer[to.stopped] = w.room_stopped[slot] / (w.room_stopped[slot] + FEW)
     offer[to.moved] = w.room_moved[slot] / (w.room_moved[slot] + FEW)
     offer[to.victims_left] = scaled_time(w, w.room_left_s[slot])

@@ -56,7 +56,7 @@ def describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
         offer[to.tier] = shown[of.tier]
     offer[to.time_left] = shown[of.time_left]
     offer[to.gpus] = shown[of.gpus]
-    offer[to.free_after] = scaled_gpus(w, s.free_gpus)
+    offer[to.free_after] = w.free_share
 
 
 @kernel
