@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...simulator.compiler.jit import kernel
+from ...simulator.numerics.instructions import part
 from ...simulator.record.field_axes import dtype_of
 from ..step import Kernels, stepping
 from ..window import MAX_SLOTS, common_fields, forced_fields, may_advance, scaled_gpus
@@ -243,10 +244,10 @@ def _writing(tables: Sequence[Rows], placed: dict[str, list[_Placed]], to: Any) 
         last = first + slots(w) * count
         for slot in range(used):
             of = subject(w, slot)
-            own = features[row : row + width]  # constant indices in a short slice need no test of their sign
+            own = part(features, row, width)  # constant indices in a part need no test of their sign
             is_new = write_row(s, w, m, slot, of, own)
-            offers = features[at : at + count * columns]
-            legal, before = w.legal[first : first + count], mask[first : first + count]
+            offers = part(features, at, count * columns)
+            legal, before = part(w.legal, first, count), part(mask, first, count)
             describe(s, w, m, slot, of, own, offers, legal, before, is_new)
             row += width
             at += count * columns
@@ -282,7 +283,7 @@ def _describing(placed: Sequence[_Placed], of: Any, to: Any) -> Callable[..., An
         for kind in range(first, first + count_of(w)):
             at = kind * columns
             if legal[kind]:
-                offer = offers[at : at + columns]
+                offer = part(offers, at, columns)
                 offer[to.legal] = 1.0
                 own(s, w, m, slot, subject, kind - first, shown, of, offer, to, is_new or not before[kind])
             elif before[kind]:
