@@ -280,14 +280,18 @@ def _describing(placed: Sequence[_Placed], of: Any, to: Any) -> Callable[..., An
     @kernel
     def describe(s, w, m, slot, subject, shown, offers, legal, before, is_new):
         first = first_of(w)
-        for kind in range(first, first + count_of(w)):
-            at = kind * columns
-            if legal[kind]:
-                offer = part(offers, at, columns)
-                offer[to.legal] = 1.0
-                own(s, w, m, slot, subject, kind - first, shown, of, offer, to, is_new or not before[kind])
-            elif before[kind]:
-                offers[at : at + columns] = 0.0
+        kinds = range(first, first + count_of(w))
+        has_any = False
+        for kind in kinds:
+            has_any |= (legal[kind] | before[kind]) != 0
+        if has_any:
+            for kind in kinds:
+                offer = part(offers, kind * columns, columns)
+                if legal[kind]:
+                    offer[to.legal] = 1.0
+                    own(s, w, m, slot, subject, kind - first, shown, of, offer, to, is_new or not before[kind])
+                elif before[kind]:
+                    offer[:] = 0.0
         rest(s, w, m, slot, subject, shown, offers, legal, before, is_new)
 
     return describe

@@ -73,9 +73,7 @@ def hold_of(s, w, job, delay, tier):
 @kernel
 def write_parts(w, mask, at):
     """Write the mask of delay buckets and tiers from `at` on: where no job can be held, only the first of each."""
-    holdable = False
-    for slot in range(w.waiting_shown):
-        holdable |= w.legal[waiting_candidate(w, slot, w.per_waiting - 1)] != 0
+    holdable = w.waiting_shown > 0 and w.legal[waiting_candidate(w, 0, w.per_waiting - 1)] != 0  # all can, or none
     for i in range(at, at + w.n_delays + HOLD_TIERS):
         mask[i] = holdable
     mask[at] = 1
