@@ -186,7 +186,7 @@ def observe_cluster(s, w, m, features):
     _scale_times(s, w)
     w.time_at = w.waiting_shown
     features[CLUSTER.time] = scaled_time(w, s.now_s - s.start_s)
-    features[CLUSTER.free] = scaled_gpus(w, s.free_gpus)
+    features[CLUSTER.free] = w.free_share
     features[CLUSTER.down] = scaled_gpus(w, s.down_gpus)
     features[CLUSTER.fragmented] = scaled_gpus(w, s.fragmented_gpus)
     features[CLUSTER.machine_room] = w.most_machine / s.largest_machine

@@ -34,6 +34,8 @@ def composed(
 ) -> Kernels:
     """The kernels of an environment with these families; candidates lie table by table, in a row family by family.
 
+    An observation begins with `w.free_share`, the free GPUs as a feature.
+
     Args:
         tables: in the order of the observation.
         candidates: the columns of candidates; `legal` and `advance` among them.
@@ -112,7 +114,7 @@ def _placed(families: Sequence[type[Family]], tables: Sequence[Rows]) -> dict[st
 
 
 def _per(families: Sequence[type[Family]], table: Rows) -> Callable[..., Any]:
-    """Candidates of a row of a table, kernel (w)."""
+    """Candidates of a row of a table, kernel (w): a constant, with which slices are cheap, if no option changes it."""
     here = [family for family in families if family.table == table.name]
     return table.per if any(family.is_counted for family in here) else _constant(sum(map(_count, here)))
 
@@ -281,10 +283,10 @@ def _describing(placed: Sequence[_Placed], of: Any, to: Any) -> Callable[..., An
     def describe(s, w, m, slot, subject, shown, offers, legal, before, is_new):
         first = first_of(w)
         kinds = range(first, first + count_of(w))
-        has_any = False
+        is_any = False  # in most rows none: one test passes over them all
         for kind in kinds:
-            has_any |= (legal[kind] | before[kind]) != 0
-        if has_any:
+            is_any |= (legal[kind] | before[kind]) != 0
+        if is_any:
             for kind in kinds:
                 offer = part(offers, kind * columns, columns)
                 if legal[kind]:

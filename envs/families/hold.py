@@ -15,7 +15,7 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.tiers import MACHINE, RACK
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
-from ..window import scaled_gpus, waiting_candidate
+from ..window import waiting_candidate
 from .family import Family
 
 MAX_DELAYS = 32

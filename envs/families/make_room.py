@@ -9,7 +9,7 @@ from ...simulator.base.codes import TIMES_HIDDEN
 from ...simulator.base.decisions import Decision
 from ...simulator.base.tiers import MACHINE, NETWORK
 from ...simulator.compiler.jit import kernel
-from ..window import MAX_SLOTS, scaled_gpus, scaled_time, slower_left, waiting_candidate
+from ..window import MAX_SLOTS, scaled_time, slower_left, waiting_candidate
 from .family import Family
 
 FEW = 4.0  # so many jobs that make way read 1/2

@@ -9,7 +9,7 @@ from ...simulator.base.tiers import NETWORK
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
 from ...simulator.running.gpu_allocation import tier_of_gang
-from ..window import MAX_SLOTS, is_forced, running_candidate, scaled_gpus, scaled_slowdown, write_forced
+from ..window import MAX_SLOTS, is_forced, running_candidate, scaled_slowdown, write_forced
 from .family import Family
 from .make_room import may_act
 from .move_search import can_move, find_defragment, find_fuller, find_move

@@ -90,21 +90,19 @@ def next_above(value):
     return number_of(bits_of(value) + 1)
 
 
-def _slice(array, first, size):
-    return array[first : first + size]
-
-
-def part(_context: Any, array: Any, first: Any, size: Any) -> Any:
-    """`array[first : first + size]` of a 1-d array without gaps, which must have it: its ends are not tested."""
-
+def _part(_context: Any, array: Any, first: Any, size: Any) -> Any:
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        whole, taken = (make_array(array)(context, builder, *given) for given in (arguments[:1], ()))
-        data, extent = builder.gep(whole.data, [arguments[1]]), [arguments[2]]
-        attributes = {name: getattr(whole, name) for name in ("strides", "itemsize", "meminfo", "parent")}
-        populate_array(taken, data=data, shape=extent, **attributes)
+        whole, taken = make_array(array)(context, builder, arguments[0]), make_array(array)(context, builder)
+        data, same = builder.gep(whole.data, [arguments[1]]), ("strides", "itemsize", "meminfo", "parent")
+        populate_array(taken, data, [arguments[2]], **{name: getattr(whole, name) for name in same})
         return impl_ret_borrowed(context, builder, array, taken._getvalue())
 
     return array(array, types.int64, types.int64), generate
 
 
-part = _slice if numba.config.DISABLE_JIT else _called(part, _slice)
+def _sliced(array, first, size):
+    return array[first : first + size]
+
+
+# `array[first : first + size]` of a 1-d array without gaps that has all of it: its ends are not tested.
+part = _sliced if numba.config.DISABLE_JIT else _called(_part, _sliced)
