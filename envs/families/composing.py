@@ -16,7 +16,7 @@ from ...simulator.numerics.instructions import part
 from ...simulator.record.field_axes import dtype_of
 from ..step import Kernels, stepping
 from ..window import MAX_SLOTS, common_fields, forced_fields, may_advance, scaled_gpus
-from .family import Family
+from .family import Family, never
 from .tables import Rows
 
 
@@ -34,7 +34,7 @@ def composed(
 ) -> Kernels:
     """The kernels of an environment with these families; candidates lie table by table, in a row family by family.
 
-    An observation begins with `w.free_share`, the free GPUs as a feature.
+    If candidates have a column `free_after`, `w.free_share` is that of the GPUs that are free now.
 
     Args:
         tables: in the order of the observation.
@@ -51,6 +51,7 @@ def composed(
     may_act, acts_beyond = _acting([one.may_act for one in families]), _acting([one.acts_beyond for one in families])
     carry, write = _carrying(tables, placed), _writing(tables, placed, candidates)
     legal, advance, columns = candidates.legal, candidates.advance, len(candidates)
+    share_free = _share_free if hasattr(candidates, "free_after") else never
 
     @kernel
     def carry_out(s, w, m, candidate, action):
@@ -70,7 +71,7 @@ def composed(
     @kernel
     def observe(s, w, m, features, mask):
         at = features.size - w.candidates * columns
-        w.free_share = scaled_gpus(w, s.free_gpus)
+        share_free(s, w)
         cluster(s, w, m, features)
         features[at + legal] = features[at + advance] = w.legal[0]
         write(s, w, m, features, mask, cluster_columns, at + columns, 1)
@@ -79,6 +80,11 @@ def composed(
         parts(w, mask, w.candidates)
 
     return stepping(carry_out, show, observe, may_act=may_act, **step)
+
+
+@kernel
+def _share_free(s, w):
+    w.free_share = scaled_gpus(w, s.free_gpus)
 
 
 def window_of(families: Sequence[type[Family]], fields: Sequence[tuple[Any, ...]], kinds: int = 0) -> np.dtype:
