@@ -40,7 +40,7 @@ def common_fields() -> list[tuple[Any, ...]]:
     reference = ("ref_on", "ref_jobs", "ref_arrived", "ref_done")  # see reward.py
     floats = ("cost_weight", "carbon_weight", "reward_scale", "log_horizon", "ref_end_s", "ref_arrived_s", "ref_done_s")
     step = ("cost", "began_s")  # when the present step began
-    unit = ("unit_gpus",)  # of which numbers of GPUs are shares
+    unit = ("unit_gpus", "free_share")  # of which numbers of GPUs are shares; that of the free ones now
     return [
         *[(name, "i8") for name in options + layout + present + shown + kinds + reference],
         *[(name, "f8") for name in floats + step + unit],

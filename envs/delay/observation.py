@@ -37,6 +37,7 @@ OUTLOOKS = 4  # until a machine, until a rack has room; the timers of both
 FIELDS = (
     ("running_order", "i8"),
     ("running_key", "f8", (MAX_SLOTS,)),  # by which the running jobs in the window are ordered
+    ("asked", "i8"),  # GPUs that the waiting jobs in the window ask for
     ("most_machine", "i8"),  # the most free GPUs in one machine now
     ("most_rack", "i8"),
     ("written_job", "i8", (MAX_SLOTS,)),  # the jobs whose features stand in waiting slots, and since when they wait;
@@ -65,9 +66,11 @@ def look(s, w, m):
     show_running(s, w)
     w.most_machine = most_of(s.machine_free, s.n_machines)
     w.most_rack = most_of(s.rack_free, s.n_racks)
+    w.asked = 0
     for slot in range(w.waiting_shown):
         job = w.waiting_job[slot]
         demand = s.demand[job]
+        w.asked += s.gpus[job]
         if w.outlook_look[demand] != w.shows:
             w.outlook_look[demand] = w.shows
             _look_out(s, w, job, demand)
@@ -182,11 +185,8 @@ def observe_cluster(s, w, m, features):
     """Write the cluster, and prepare the times of the rows."""
     _scale_times(s, w)
     w.time_at = w.waiting_shown
-    asked = 0
-    for slot in range(w.waiting_shown):
-        asked += s.gpus[w.waiting_job[slot]]
     features[CLUSTER.time] = scaled_time(w, s.now_s - s.start_s)
-    features[CLUSTER.free] = scaled_gpus(w, s.free_gpus)
+    features[CLUSTER.free] = w.free_share
     features[CLUSTER.down] = scaled_gpus(w, s.down_gpus)
     features[CLUSTER.fragmented] = scaled_gpus(w, s.fragmented_gpus)
     features[CLUSTER.machine_room] = w.most_machine / s.largest_machine
@@ -194,7 +194,7 @@ def observe_cluster(s, w, m, features):
     features[CLUSTER.waiting] = _jobs(s, s.waiting)
     features[CLUSTER.held] = _jobs(s, s.held)
     features[CLUSTER.running] = _jobs(s, s.running)
-    features[CLUSTER.asked] = asked / (asked + UNIT_GPUS)
+    features[CLUSTER.asked] = w.asked / (w.asked + UNIT_GPUS)
     features[CLUSTER.times_known] = s.known_times != TIMES_HIDDEN
 
 

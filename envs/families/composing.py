@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...simulator.compiler.jit import kernel
+from ...simulator.numerics.instructions import part
 from ...simulator.record.field_axes import dtype_of
 from ..step import Kernels, stepping
-from ..window import MAX_SLOTS, common_fields, forced_fields, may_advance
-from .family import Family
+from ..window import MAX_SLOTS, common_fields, forced_fields, may_advance, scaled_gpus
+from .family import Family, never
 from .job_rows import Rows
 
 
@@ -33,6 +34,8 @@ def composed(
 ) -> Kernels:
     """The kernels of an environment with these families; candidates lie table by table, in a row family by family.
 
+    If candidates have a column `free_after`, `w.free_share` is that of the GPUs that are free now.
+
     Args:
         tables: in the order of the observation.
         candidates: the columns of candidates; `legal` and `advance` among them.
@@ -42,11 +45,13 @@ def composed(
         may_advance: (s, w) whether candidate 0 is legal.
         step: see `stepping`.
     """
+    tables = [table._replace(per=_per(families, table)) for table in tables]
     placed = _placed(families, tables)
     mark = _marking([one for of_table in placed.values() for one in of_table])
     may_act, acts_beyond = _acting([one.may_act for one in families]), _acting([one.acts_beyond for one in families])
     carry, write = _carrying(tables, placed), _writing(tables, placed, candidates)
     legal, advance, columns = candidates.legal, candidates.advance, len(candidates)
+    share_free = _share_free if hasattr(candidates, "free_after") else never
 
     @kernel
     def carry_out(s, w, m, candidate, action):
@@ -66,6 +71,7 @@ def composed(
     @kernel
     def observe(s, w, m, features, mask):
         at = features.size - w.candidates * columns
+        share_free(s, w)
         cluster(s, w, m, features)
         features[at + legal] = features[at + advance] = w.legal[0]
         write(s, w, m, features, mask, cluster_columns, at + columns, 1)
@@ -74,6 +80,11 @@ def composed(
         parts(w, mask, w.candidates)
 
     return stepping(carry_out, show, observe, may_act=may_act, **step)
+
+
+@kernel
+def _share_free(s, w):
+    w.free_share = scaled_gpus(w, s.free_gpus)
 
 
 def window_of(families: Sequence[type[Family]], fields: Sequence[tuple[Any, ...]], kinds: int = 0) -> np.dtype:
@@ -106,6 +117,12 @@ def _placed(families: Sequence[type[Family]], tables: Sequence[Rows]) -> dict[st
         count = _read_count(place) if family.is_counted else _constant(_count(family))
         found[family.table].append(_Placed(family, first, count))
     return found
+
+
+def _per(families: Sequence[type[Family]], table: Rows) -> Callable[..., Any]:
+    """Candidates of a row of a table, kernel (w): a constant, with which slices are cheap, if no option changes it."""
+    here = [family for family in families if family.table == table.name]
+    return table.per if any(family.is_counted for family in here) else _constant(sum(map(_count, here)))
 
 
 def _count(family: type[Family]) -> int:
@@ -235,10 +252,10 @@ def _writing(tables: Sequence[Rows], placed: dict[str, list[_Placed]], to: Any) 
         last = first + slots(w) * count
         for slot in range(used):
             of = subject(w, slot)
-            own = features[row : row + width]  # constant indices in a short slice need no test of their sign
+            own = part(features, row, width)  # constant indices in a part need no test of their sign
             is_new = write_row(s, w, m, slot, of, own)
-            offers = features[at : at + count * columns]
-            legal, before = w.legal[first : first + count], mask[first : first + count]
+            offers = part(features, at, count * columns)
+            legal, before = part(w.legal, first, count), part(mask, first, count)
             describe(s, w, m, slot, of, own, offers, legal, before, is_new)
             row += width
             at += count * columns
@@ -271,14 +288,18 @@ def _describing(placed: Sequence[_Placed], of: Any, to: Any) -> Callable[..., An
     @kernel
     def describe(s, w, m, slot, subject, shown, offers, legal, before, is_new):
         first = first_of(w)
-        for kind in range(first, first + count_of(w)):
-            at = kind * columns
-            if legal[kind]:
-                offer = offers[at : at + columns]
-                offer[to.legal] = 1.0
-                own(s, w, m, slot, subject, kind - first, shown, of, offer, to, is_new or not before[kind])
-            elif before[kind]:
-                offers[at : at + columns] = 0.0
+        kinds = range(first, first + count_of(w))
+        is_any = False  # in most rows none: one test passes over them all
+        for kind in kinds:
+            is_any |= (legal[kind] | before[kind]) != 0
+        if is_any:
+            for kind in kinds:
+                offer = part(offers, kind * columns, columns)
+                if legal[kind]:
+                    offer[to.legal] = 1.0
+                    own(s, w, m, slot, subject, kind - first, shown, of, offer, to, is_new or not before[kind])
+                elif before[kind]:
+                    offer[:] = 0.0
         rest(s, w, m, slot, subject, shown, offers, legal, before, is_new)
 
     return describe

@@ -15,7 +15,7 @@ from ...simulator.base.errors import InputError
 from ...simulator.base.tiers import MACHINE, RACK
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
-from ..window import scaled_gpus, waiting_candidate
+from ..window import waiting_candidate
 from .family import Family
 
 MAX_DELAYS = 32
@@ -38,7 +38,7 @@ def describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
         offer[to.hold] = 1.0
         offer[to.time_left] = shown[of.time_left]
         offer[to.gpus] = shown[of.gpus]
-    offer[to.free_after] = scaled_gpus(w, s.free_gpus)
+    offer[to.free_after] = w.free_share
 
 
 @kernel
@@ -73,9 +73,7 @@ def hold_of(s, w, job, delay, tier):
 @kernel
 def write_parts(w, mask, at):
     """Write the mask of delay buckets and tiers from `at` on: where no job can be held, only the first of each."""
-    holdable = False
-    for slot in range(w.waiting_shown):
-        holdable |= w.legal[waiting_candidate(w, slot, w.per_waiting - 1)] != 0
+    holdable = w.waiting_shown > 0 and w.legal[waiting_candidate(w, 0, w.per_waiting - 1)] != 0  # all can, or none
     for i in range(at, at + w.n_delays + HOLD_TIERS):
         mask[i] = holdable
     mask[at] = 1

@@ -9,7 +9,7 @@ from ...simulator.base.codes import TIMES_HIDDEN
 from ...simulator.base.decisions import Decision
 from ...simulator.base.tiers import MACHINE, NETWORK
 from ...simulator.compiler.jit import kernel
-from ..window import MAX_SLOTS, scaled_gpus, scaled_time, slower_left, waiting_candidate
+from ..window import MAX_SLOTS, scaled_time, slower_left, waiting_candidate
 from .family import Family
 
 FEW = 4.0  # so many jobs that make way read 1/2
@@ -51,7 +51,7 @@ def describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
     offer[to.time_left] = slower_left(w, shown[of.time_left], slowdown)
     offer[to.gpus] = shown[of.gpus]
     offer[to.tier] = w.room_tier[slot] / NETWORK
-    offer[to.free_after] = scaled_gpus(w, s.free_gpus)  # stopped jobs may start elsewhere
+    offer[to.free_after] = w.free_share  # stopped jobs may start elsewhere
     offer[to.stopped] = w.room_stopped[slot] / (w.room_stopped[slot] + FEW)
     offer[to.moved] = w.room_moved[slot] / (w.room_moved[slot] + FEW)
     offer[to.victims_left] = scaled_time(w, w.room_left_s[slot])

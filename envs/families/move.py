@@ -9,7 +9,7 @@ from ...simulator.base.tiers import NETWORK
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle import lifecycle
 from ...simulator.running.gpu_allocation import tier_of_gang
-from ..window import MAX_SLOTS, is_forced, running_candidate, scaled_gpus, scaled_slowdown, write_forced
+from ..window import MAX_SLOTS, is_forced, running_candidate, scaled_slowdown, write_forced
 from .family import Family
 from .make_room import may_act
 from .move_search import can_move, find_defragment, find_fuller, find_move
@@ -56,7 +56,7 @@ def describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
         offer[to.tier] = shown[of.tier]
     offer[to.time_left] = shown[of.time_left]
     offer[to.gpus] = shown[of.gpus]
-    offer[to.free_after] = scaled_gpus(w, s.free_gpus)
+    offer[to.free_after] = w.free_share
 
 
 @kernel

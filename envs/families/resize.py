@@ -8,7 +8,7 @@ from typing import Any
 from ...simulator.base.decisions import Resize
 from ...simulator.compiler.jit import kernel
 from ...simulator.lifecycle.resizing import resize, set_passes, wider_passes
-from ..window import can_stop, running_candidate, scaled_gpus
+from ..window import can_stop, running_candidate
 from .family import Family
 from .share import HINT_EXPONENTS, OFFER_COLUMNS, admit_exponents, exponent_of
 from .share_gangs import can_resize, find_resized, most_size_exponent, wider_exponent_taken, wider_exponents_of
@@ -46,7 +46,7 @@ def describe(s, w, m, slot, job, kind, shown, of, offer, to, is_new):
     offer[to.suffered] = shown[of.suffered]
     offer[to.time_left] = shown[of.time_left]
     offer[to.gpus] = shown[of.gpus]
-    offer[to.free_after] = scaled_gpus(w, s.free_gpus)
+    offer[to.free_after] = w.free_share
     if not w.elastic:
         describe_wider(s, w, job, wider_passes(s, job), offer[to.tier : to.tier + OFFER_COLUMNS])
 

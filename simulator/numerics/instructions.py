@@ -10,7 +10,9 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
 from ..compiler.jit import kernel
 
@@ -29,12 +31,16 @@ def instruction(signature: Any, emit: Callable[[Any, Any], Any]) -> Callable[[Ca
             return signature, lambda _context, builder, _signature, arguments: emit(builder, arguments[0])
 
         typed.__name__ = function.__name__
-        made = intrinsic(typed)
-        # Numba's own refuses to be called by Python, where the function of a kernel may be tried out.
-        made.__class__ = type("Instruction", (type(made),), {"__call__": staticmethod(function)})
-        return made
+        return _called(typed, function)
 
     return decorate
+
+
+def _called(typed: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    """An intrinsic that Python calls too, where the function of a kernel may be tried out: numba's own refuses."""
+    made = intrinsic(typed)
+    made.__class__ = type("Instruction", (type(made),), {"__call__": staticmethod(function)})
+    return made
 
 
 def _llvm(name: str) -> Callable[[Any, Any], Any]:
@@ -82,3 +88,21 @@ def nearest(value):
 def next_above(value):
     """The next float64 above a finite number >= 0."""
     return number_of(bits_of(value) + 1)
+
+
+def _part(_context: Any, array: Any, first: Any, size: Any) -> Any:
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        whole, taken = make_array(array)(context, builder, arguments[0]), make_array(array)(context, builder)
+        data, same = builder.gep(whole.data, [arguments[1]]), ("strides", "itemsize", "meminfo", "parent")
+        populate_array(taken, data, [arguments[2]], **{name: getattr(whole, name) for name in same})
+        return impl_ret_borrowed(context, builder, array, taken._getvalue())
+
+    return array(array, types.int64, types.int64), generate
+
+
+def _sliced(array, first, size):
+    return array[first : first + size]
+
+
+# `array[first : first + size]` of a 1-d array without gaps that has all of it: its ends are not tested.
+part = _sliced if numba.config.DISABLE_JIT else _called(_part, _sliced)
