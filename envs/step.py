@@ -214,7 +214,7 @@ def stepping(
         ask_ahead: (states, windows, features, masks, chosen, i) asks for memory of the rows after the i-th chosen one.
     """
     look, act = _looking(show, may_act), _acting(carry_out, follow, leave, go, forget)
-    step_rows = _stepping_rows(act, look, go, observe, used, ask_ahead)
+    step_rows = _stepping_rows(act, look, go, is_over, observe, used, ask_ahead)
     return Kernels(step_rows, _turning(show, observe, forget_written), _rehearsing(carry_out))
 
 
@@ -250,7 +250,9 @@ def _acting(carry_out: Any, follow: Any, leave: Any, go: Any, forget: Any) -> Ca
     return act
 
 
-def _stepping_rows(act: Any, look: Any, go: Any, observe: Any, used: Any, ask_ahead: Any) -> Callable[..., Any]:
+def _stepping_rows(
+    act: Any, look: Any, go: Any, is_over: Any, observe: Any, used: Any, ask_ahead: Any
+) -> Callable[..., Any]:
     @entry
     def step_rows(states, windows, solvers, references, chosen, actions, outcomes, features, masks):
         n_stopped = 0

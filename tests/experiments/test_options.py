@@ -75,6 +75,8 @@ def test_an_environment_as_text_has_every_value_that_it_was_made_with():
     assert lines[0] == DELAY
     for line in ("slots = 5", "mtbf_s = 7200.0", "workload = poisson:jobs=128,backlog=48,load=1.3", "skip_idle = True"):
         assert line in lines
-    assert lines[1].startswith("topology = flat (")
+    assert [line for line in lines if line.startswith("topology = flat (")]
     assert [line for line in lines if line.startswith("network = penalty:table=chronus")]
-    assert len(lines) == 1 + len(inspect.signature(type(env)).parameters)
+    assert lines[1] == "start: 3 candidates of a row of queue"
+    families = len(env.interface.families)
+    assert len(lines) == 1 + families + len(inspect.signature(type(env)).parameters)
