@@ -29,7 +29,7 @@ class SharingEnv(ClusterEnv):
                  to the K-th (3 to 2 + K), or holds until GPUs are freed (3 + K). 1 + (4 + K) slots + 2 i + k: running
                  slot i is preempted (k = 0), or resized (1): it gets larger passes, e.g. when a partner has left; an
                  elastic job other GPUs. The second part is e: a start or a resize takes passes of batch >> e samples a
-                 GPU, the resize of an elastic job 2^e GPUs; gangs.py.
+                 GPU, the resize of an elastic job 2^e GPUs; share_gangs.py.
 
     `ClusterEnv` has the rest: mask, reward, episode, info, and further arguments.
 
